@@ -1,0 +1,179 @@
+//! One container of a pod.
+
+use crate::{network::ContainerPort, resources::Resources, security::ContainerSecurity};
+
+/// Hash of a definition as the user wrote it, before defaulting: `v1:` and 16 hex digits. Written
+/// into the runtime's annotations, so that an edit restarts only what it changed and a new
+/// release, whose defaults may differ, restarts nothing.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DefinitionHash(pub Box<str>);
+
+/// An init or regular container.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Container {
+    /// `name`, unique in the pod.
+    pub name: Box<str>,
+    /// `image` as written.
+    pub image: Box<str>,
+    /// `imagePullPolicy`; default Always for the tag `latest`, else IfNotPresent.
+    pub pull_policy: PullPolicy,
+    /// `command`: replaces the image's entry point when not empty.
+    pub command: Vec<Box<str>>,
+    /// `args`.
+    pub args: Vec<Box<str>>,
+    /// `workingDir`.
+    pub working_dir: Option<Box<str>>,
+    /// `env`, in order.
+    pub env: Vec<EnvVar>,
+    /// `ports`.
+    pub ports: Vec<ContainerPort>,
+    /// `resources`.
+    pub resources: Resources,
+    /// `volumeMounts`.
+    pub mounts: Vec<VolumeMount>,
+    /// `terminationMessagePath`, default `/dev/termination-log`.
+    pub termination_message_path: Box<str>,
+    /// `terminationMessagePolicy`.
+    pub termination_message_policy: TerminationMessagePolicy,
+    /// `securityContext`.
+    pub security: ContainerSecurity,
+    /// `stdin`.
+    pub stdin: bool,
+    /// `stdinOnce`.
+    pub stdin_once: bool,
+    /// `tty`.
+    pub tty: bool,
+    /// Upstream's hash over name and image, lower hex: the key by which a container that another
+    /// kubelet started is recognised.
+    pub hash: Box<str>,
+    /// Hash of the whole definition; `None` for pods of the API server.
+    pub definition: Option<DefinitionHash>,
+}
+
+/// `imagePullPolicy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PullPolicy {
+    /// Ask the registry before each start.
+    Always,
+    /// Pull only what is not there.
+    IfNotPresent,
+    /// Never pull.
+    Never,
+}
+
+/// `terminationMessagePolicy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TerminationMessagePolicy {
+    /// Only the file counts.
+    File,
+    /// The end of the log, where the file is empty and the container failed.
+    FallbackToLogsOnError,
+}
+
+/// One entry of `env`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EnvVar {
+    /// `name`.
+    pub name: Box<str>,
+    /// Where the value comes from.
+    pub value: EnvValue,
+}
+
+/// The value of an environment variable.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EnvValue {
+    /// `value`, with `$(VAR)` not expanded yet.
+    Literal(Box<str>),
+    /// `valueFrom.fieldRef`.
+    Field(FieldPath),
+    /// `valueFrom.resourceFieldRef`.
+    Resource(ResourceField),
+}
+
+/// `fieldRef.fieldPath` of the downward API, as an environment variable may use it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FieldPath {
+    /// `metadata.name`.
+    Name,
+    /// `metadata.namespace`.
+    Namespace,
+    /// `metadata.uid`.
+    Uid,
+    /// `metadata.labels['KEY']`.
+    Label(Box<str>),
+    /// `metadata.annotations['KEY']`.
+    Annotation(Box<str>),
+    /// `spec.nodeName`.
+    NodeName,
+    /// `spec.serviceAccountName`: empty for static pods.
+    ServiceAccountName,
+    /// `status.hostIP`.
+    HostIp,
+    /// `status.hostIPs`.
+    HostIps,
+    /// `status.podIP`.
+    PodIp,
+    /// `status.podIPs`.
+    PodIps,
+}
+
+/// `resourceFieldRef`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceField {
+    /// `containerName`; `None` means the container itself.
+    pub container: Option<Box<str>>,
+    /// `resource`.
+    pub resource: ResourceName,
+    /// `divisor` in thousandths of a unit (a thousandth of a core, or of a byte); never 0.
+    pub divisor_milli: u128,
+}
+
+/// `resource` of a `resourceFieldRef`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResourceName {
+    /// `limits.cpu`; the node's capacity where no limit is set.
+    LimitsCpu,
+    /// `limits.memory`; the node's allocatable where no limit is set.
+    LimitsMemory,
+    /// `requests.cpu`.
+    RequestsCpu,
+    /// `requests.memory`.
+    RequestsMemory,
+}
+
+/// One entry of `volumeMounts`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VolumeMount {
+    /// `name` of the volume.
+    pub volume: Box<str>,
+    /// `mountPath`.
+    pub mount_path: Box<str>,
+    /// `subPath` or `subPathExpr`.
+    pub sub_path: SubPath,
+    /// `readOnly`.
+    pub read_only: bool,
+    /// `mountPropagation`.
+    pub propagation: MountPropagation,
+}
+
+/// Which part of a volume is mounted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SubPath {
+    /// The whole volume.
+    Whole,
+    /// `subPath`: a relative path without `..`.
+    Path(Box<str>),
+    /// `subPathExpr`: as `subPath`, after expansion of `$(VAR)`.
+    Expression(Box<str>),
+}
+
+/// `mountPropagation`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MountPropagation {
+    /// `None`.
+    Private,
+    /// `HostToContainer`.
+    HostToContainer,
+    /// `Bidirectional`: privileged containers only.
+    Bidirectional,
+}

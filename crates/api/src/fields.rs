@@ -1,0 +1,63 @@
+//! The support matrix: every field of a v1 Pod manifest, and what Rubelet makes of it.
+//!
+//! One table decides what the parser refuses and is the source of `docs/fields.md`. A field of the
+//! schema that stands in no row fails a test.
+
+mod check;
+mod markdown;
+mod table;
+
+pub(crate) use check::check;
+pub use check::{Idle, without_effect};
+pub use markdown::markdown;
+
+/// One field, or one part of the schema with all fields below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// The path, with `[]` behind a list and `{}` behind a map. `spec.containers[]` also stands for
+    /// `spec.initContainers[]`.
+    pub path: &'static str,
+    /// What becomes of it.
+    pub support: Support,
+}
+
+/// What becomes of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Support {
+    /// Works as in upstream's kubelet.
+    Full,
+    /// Works for some values, as the text says; all others are refused.
+    Partial(&'static str),
+    /// Accepted, and changes nothing on a node by itself, as the text says; nor would it with
+    /// upstream's kubelet.
+    NoEffect(&'static str),
+    /// Refused until it is built, as the text says.
+    NotYet(&'static str),
+    /// Refused because it refers to an object of the API server.
+    ApiObject(&'static str),
+    /// Refused for good, as the text says.
+    Never(&'static str),
+}
+
+impl Support {
+    /// True where setting the field makes a manifest bad.
+    #[must_use]
+    pub fn is_refused(self) -> bool {
+        matches!(self, Self::NotYet(_) | Self::ApiObject(_) | Self::Never(_))
+    }
+}
+
+/// The table, sorted by path.
+#[must_use]
+pub fn rows() -> &'static [Row] {
+    table::ROWS
+}
+
+/// The row of exactly this path.
+#[must_use]
+pub fn row(path: &str) -> Option<&'static Row> {
+    table::ROWS
+        .binary_search_by(|row| row.path.cmp(path))
+        .ok()
+        .map(|index| &table::ROWS[index])
+}

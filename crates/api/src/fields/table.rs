@@ -1,0 +1,444 @@
+//! The rows of the support matrix, sorted by path.
+
+use super::{
+    Row,
+    Support::{self, ApiObject, Full, Never, NoEffect, NotYet, Partial},
+};
+
+const fn row(path: &'static str, support: Support) -> Row {
+    Row { path, support }
+}
+
+pub(super) const ROWS: &[Row] = &[
+    row("apiVersion", Partial("v1")),
+    row("kind", Partial("Pod")),
+    row("metadata.annotations{}", Full),
+    row("metadata.creationTimestamp", NoEffect("set by Rubelet")),
+    row(
+        "metadata.deletionGracePeriodSeconds",
+        NoEffect("set by Rubelet"),
+    ),
+    row(
+        "metadata.deletionTimestamp",
+        Never("delete the manifest to stop its pod"),
+    ),
+    row(
+        "metadata.finalizers[]",
+        NoEffect("a pod of a manifest goes when the manifest goes"),
+    ),
+    row(
+        "metadata.generateName",
+        NoEffect("metadata.name is needed and used"),
+    ),
+    row("metadata.generation", NoEffect("kept by the API server")),
+    row("metadata.labels{}", Full),
+    row(
+        "metadata.managedFields[]",
+        NoEffect("kept by the API server"),
+    ),
+    row("metadata.name", Full),
+    row("metadata.namespace", Full),
+    row(
+        "metadata.ownerReferences[]",
+        NoEffect("nothing owns a pod of a manifest"),
+    ),
+    row(
+        "metadata.resourceVersion",
+        NoEffect("kept by the API server"),
+    ),
+    row("metadata.selfLink", NoEffect("kept by old API servers")),
+    row("metadata.uid", Full),
+    row("spec.activeDeadlineSeconds", Full),
+    row(
+        "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[]",
+        NoEffect("a static pod is never scheduled"),
+    ),
+    row(
+        "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+        NotYet("use nodeSelector, or leave the manifest away from nodes where it should not run"),
+    ),
+    row(
+        "spec.affinity.podAffinity",
+        NoEffect("a static pod is never scheduled"),
+    ),
+    row(
+        "spec.affinity.podAntiAffinity",
+        NoEffect("a static pod is never scheduled"),
+    ),
+    row(
+        "spec.automountServiceAccountToken",
+        NoEffect("a static pod has no service account"),
+    ),
+    row("spec.containers[].args[]", Full),
+    row("spec.containers[].command[]", Full),
+    row(
+        "spec.containers[].envFrom[]",
+        ApiObject("config maps and secrets"),
+    ),
+    row("spec.containers[].env[].name", Full),
+    row("spec.containers[].env[].value", Full),
+    row(
+        "spec.containers[].env[].valueFrom.configMapKeyRef",
+        ApiObject("config maps"),
+    ),
+    row(
+        "spec.containers[].env[].valueFrom.fieldRef.apiVersion",
+        Partial("v1"),
+    ),
+    row("spec.containers[].env[].valueFrom.fieldRef.fieldPath", Full),
+    row(
+        "spec.containers[].env[].valueFrom.fileKeyRef",
+        NotYet("environment files come with a later release"),
+    ),
+    row(
+        "spec.containers[].env[].valueFrom.resourceFieldRef.containerName",
+        Full,
+    ),
+    row(
+        "spec.containers[].env[].valueFrom.resourceFieldRef.divisor",
+        Full,
+    ),
+    row(
+        "spec.containers[].env[].valueFrom.resourceFieldRef.resource",
+        Partial("limits and requests of cpu and memory"),
+    ),
+    row(
+        "spec.containers[].env[].valueFrom.secretKeyRef",
+        ApiObject("secrets"),
+    ),
+    row("spec.containers[].image", Full),
+    row("spec.containers[].imagePullPolicy", Full),
+    row(
+        "spec.containers[].lifecycle",
+        NotYet("lifecycle hooks and stop signals come with a later release"),
+    ),
+    row(
+        "spec.containers[].livenessProbe",
+        NotYet("probes come with a later release"),
+    ),
+    row("spec.containers[].name", Full),
+    row("spec.containers[].ports[].containerPort", Full),
+    row("spec.containers[].ports[].hostIP", Full),
+    row("spec.containers[].ports[].hostPort", Full),
+    row("spec.containers[].ports[].name", Full),
+    row("spec.containers[].ports[].protocol", Full),
+    row(
+        "spec.containers[].readinessProbe",
+        NotYet("probes come with a later release"),
+    ),
+    row(
+        "spec.containers[].resizePolicy[]",
+        NoEffect("static pods are not resized in place; a change restarts the container"),
+    ),
+    row(
+        "spec.containers[].resources.claims[]",
+        ApiObject("resource claims"),
+    ),
+    row(
+        "spec.containers[].resources.limits{}",
+        Partial("cpu, memory and hugepages-SIZE"),
+    ),
+    row(
+        "spec.containers[].resources.requests{}",
+        Partial("cpu, memory and hugepages-SIZE"),
+    ),
+    row(
+        "spec.containers[].restartPolicy",
+        NotYet("sidecars and policies of single containers come with a later release"),
+    ),
+    row(
+        "spec.containers[].restartPolicyRules[]",
+        NotYet("restart rules come with a later release"),
+    ),
+    row(
+        "spec.containers[].securityContext.allowPrivilegeEscalation",
+        Full,
+    ),
+    row(
+        "spec.containers[].securityContext.appArmorProfile.localhostProfile",
+        Full,
+    ),
+    row(
+        "spec.containers[].securityContext.appArmorProfile.type",
+        Full,
+    ),
+    row("spec.containers[].securityContext.capabilities.add[]", Full),
+    row(
+        "spec.containers[].securityContext.capabilities.drop[]",
+        Full,
+    ),
+    row("spec.containers[].securityContext.privileged", Full),
+    row(
+        "spec.containers[].securityContext.procMount",
+        Partial("Default; Unmasked needs user namespaces"),
+    ),
+    row(
+        "spec.containers[].securityContext.readOnlyRootFilesystem",
+        Full,
+    ),
+    row("spec.containers[].securityContext.runAsGroup", Full),
+    row("spec.containers[].securityContext.runAsNonRoot", Full),
+    row("spec.containers[].securityContext.runAsUser", Full),
+    row(
+        "spec.containers[].securityContext.seLinuxOptions.level",
+        Full,
+    ),
+    row(
+        "spec.containers[].securityContext.seLinuxOptions.role",
+        Full,
+    ),
+    row(
+        "spec.containers[].securityContext.seLinuxOptions.type",
+        Full,
+    ),
+    row(
+        "spec.containers[].securityContext.seLinuxOptions.user",
+        Full,
+    ),
+    row(
+        "spec.containers[].securityContext.seccompProfile.localhostProfile",
+        Full,
+    ),
+    row(
+        "spec.containers[].securityContext.seccompProfile.type",
+        Full,
+    ),
+    row(
+        "spec.containers[].securityContext.windowsOptions",
+        Never("this node runs linux"),
+    ),
+    row(
+        "spec.containers[].startupProbe",
+        NotYet("probes come with a later release"),
+    ),
+    row("spec.containers[].stdin", Full),
+    row("spec.containers[].stdinOnce", Full),
+    row("spec.containers[].terminationMessagePath", Full),
+    row("spec.containers[].terminationMessagePolicy", Full),
+    row("spec.containers[].tty", Full),
+    row(
+        "spec.containers[].volumeDevices[]",
+        ApiObject("persistent volume claims"),
+    ),
+    row(
+        "spec.containers[].volumeMounts[].bindMountOptions[]",
+        NotYet("mount options come with a later release"),
+    ),
+    row("spec.containers[].volumeMounts[].mountPath", Full),
+    row("spec.containers[].volumeMounts[].mountPropagation", Full),
+    row("spec.containers[].volumeMounts[].name", Full),
+    row("spec.containers[].volumeMounts[].readOnly", Full),
+    row(
+        "spec.containers[].volumeMounts[].recursiveReadOnly",
+        Partial("Disabled"),
+    ),
+    row("spec.containers[].volumeMounts[].subPath", Full),
+    row("spec.containers[].volumeMounts[].subPathExpr", Full),
+    row("spec.containers[].workingDir", Full),
+    row("spec.dnsConfig.nameservers[]", Full),
+    row("spec.dnsConfig.options[].name", Full),
+    row("spec.dnsConfig.options[].value", Full),
+    row("spec.dnsConfig.searches[]", Full),
+    row("spec.dnsPolicy", Full),
+    row(
+        "spec.enableServiceLinks",
+        NoEffect("a node without API server knows no services"),
+    ),
+    row(
+        "spec.ephemeralContainers[]",
+        Never("they are added to a running pod, not written into its manifest"),
+    ),
+    row("spec.evictionResponders[]", ApiObject("eviction requests")),
+    row("spec.hostAliases[].hostnames[]", Full),
+    row("spec.hostAliases[].ip", Full),
+    row("spec.hostIPC", Full),
+    row("spec.hostNetwork", Full),
+    row("spec.hostPID", Full),
+    row(
+        "spec.hostUsers",
+        Partial("true; user namespaces come with a later release"),
+    ),
+    row("spec.hostname", Full),
+    row(
+        "spec.hostnameOverride",
+        NotYet("use hostname and subdomain"),
+    ),
+    row("spec.imagePullSecrets[]", ApiObject("secrets")),
+    row("spec.nodeName", NoEffect("always this node")),
+    row(
+        "spec.nodeSelector{}",
+        Partial(
+            "the labels kubernetes.io/os, kubernetes.io/arch and kubernetes.io/hostname (and beta.kubernetes.io/os and arch) with the values of this node",
+        ),
+    ),
+    row("spec.os.name", Partial("linux")),
+    row("spec.overhead{}", NotYet("it comes with runtime classes")),
+    row(
+        "spec.preemptionPolicy",
+        NoEffect("a static pod is never scheduled"),
+    ),
+    row("spec.priority", Full),
+    row(
+        "spec.priorityClassName",
+        Partial("system-node-critical and system-cluster-critical; any other beside priority"),
+    ),
+    row(
+        "spec.readinessGates[]",
+        ApiObject("conditions that others write into the pod's status"),
+    ),
+    row("spec.resourceClaims[]", ApiObject("resource claims")),
+    row("spec.resources.claims[]", ApiObject("resource claims")),
+    row(
+        "spec.resources.limits{}",
+        NotYet("write resources for each container"),
+    ),
+    row(
+        "spec.resources.requests{}",
+        NotYet("write resources for each container"),
+    ),
+    row("spec.restartPolicy", Full),
+    row("spec.runtimeClassName", ApiObject("runtime classes")),
+    row(
+        "spec.schedulerName",
+        NoEffect("a static pod is never scheduled"),
+    ),
+    row(
+        "spec.schedulingGates[]",
+        Never("a pod of a manifest is on its node from the begin"),
+    ),
+    row(
+        "spec.schedulingGroup",
+        NoEffect("a static pod is never scheduled"),
+    ),
+    row(
+        "spec.securityContext.appArmorProfile.localhostProfile",
+        Full,
+    ),
+    row("spec.securityContext.appArmorProfile.type", Full),
+    row("spec.securityContext.fsGroup", Full),
+    row("spec.securityContext.fsGroupChangePolicy", Full),
+    row("spec.securityContext.runAsGroup", Full),
+    row("spec.securityContext.runAsNonRoot", Full),
+    row("spec.securityContext.runAsUser", Full),
+    row(
+        "spec.securityContext.seLinuxChangePolicy",
+        NotYet("volumes are never relabelled by mount option"),
+    ),
+    row("spec.securityContext.seLinuxOptions.level", Full),
+    row("spec.securityContext.seLinuxOptions.role", Full),
+    row("spec.securityContext.seLinuxOptions.type", Full),
+    row("spec.securityContext.seLinuxOptions.user", Full),
+    row("spec.securityContext.seccompProfile.localhostProfile", Full),
+    row("spec.securityContext.seccompProfile.type", Full),
+    row("spec.securityContext.supplementalGroupsPolicy", Full),
+    row("spec.securityContext.supplementalGroups[]", Full),
+    row("spec.securityContext.sysctls[].name", Full),
+    row("spec.securityContext.sysctls[].value", Full),
+    row(
+        "spec.securityContext.windowsOptions",
+        Never("this node runs linux"),
+    ),
+    row("spec.serviceAccount", ApiObject("service accounts")),
+    row("spec.serviceAccountName", ApiObject("service accounts")),
+    row("spec.setHostnameAsFQDN", Full),
+    row("spec.shareProcessNamespace", Full),
+    row("spec.subdomain", Full),
+    row("spec.terminationGracePeriodSeconds", Full),
+    row(
+        "spec.tolerations[]",
+        NoEffect("no taint drives a static pod from its node"),
+    ),
+    row(
+        "spec.topologySpreadConstraints[]",
+        NoEffect("a static pod is never scheduled"),
+    ),
+    row(
+        "spec.volumes[].awsElasticBlockStore",
+        Never("removed from Kubernetes"),
+    ),
+    row("spec.volumes[].azureDisk", Never("removed from Kubernetes")),
+    row("spec.volumes[].azureFile", ApiObject("secrets")),
+    row("spec.volumes[].cephfs", Never("removed from Kubernetes")),
+    row("spec.volumes[].cinder", Never("removed from Kubernetes")),
+    row("spec.volumes[].configMap", ApiObject("config maps")),
+    row("spec.volumes[].csi", ApiObject("CSI drivers")),
+    row(
+        "spec.volumes[].downwardAPI",
+        NotYet("downward API volumes come with a later release; use env with fieldRef"),
+    ),
+    row(
+        "spec.volumes[].emptyDir.medium",
+        Partial("the node's disk (empty) and Memory; huge pages come with a later release"),
+    ),
+    row(
+        "spec.volumes[].emptyDir.mode",
+        NotYet("an emptyDir has mode 0777"),
+    ),
+    row("spec.volumes[].emptyDir.sizeLimit", Full),
+    row(
+        "spec.volumes[].ephemeral",
+        ApiObject("persistent volume claims"),
+    ),
+    row(
+        "spec.volumes[].fc",
+        NotYet("only emptyDir and hostPath volumes are built"),
+    ),
+    row(
+        "spec.volumes[].flexVolume",
+        Never("deprecated in Kubernetes"),
+    ),
+    row("spec.volumes[].flocker", Never("removed from Kubernetes")),
+    row(
+        "spec.volumes[].gcePersistentDisk",
+        Never("removed from Kubernetes"),
+    ),
+    row(
+        "spec.volumes[].gitRepo",
+        Never("refused by Kubernetes as unsafe; clone in an init container"),
+    ),
+    row("spec.volumes[].glusterfs", Never("removed from Kubernetes")),
+    row("spec.volumes[].hostPath.path", Partial("absolute paths")),
+    row("spec.volumes[].hostPath.type", Full),
+    row(
+        "spec.volumes[].image",
+        NotYet("image volumes come with a later release"),
+    ),
+    row(
+        "spec.volumes[].iscsi",
+        NotYet("only emptyDir and hostPath volumes are built"),
+    ),
+    row("spec.volumes[].name", Full),
+    row(
+        "spec.volumes[].nfs",
+        NotYet("mount it on the host and use hostPath"),
+    ),
+    row(
+        "spec.volumes[].persistentVolumeClaim",
+        ApiObject("persistent volume claims"),
+    ),
+    row(
+        "spec.volumes[].photonPersistentDisk",
+        Never("removed from Kubernetes"),
+    ),
+    row(
+        "spec.volumes[].portworxVolume",
+        Never("removed from Kubernetes"),
+    ),
+    row(
+        "spec.volumes[].projected",
+        NotYet("projected volumes come with a later release"),
+    ),
+    row("spec.volumes[].quobyte", Never("removed from Kubernetes")),
+    row("spec.volumes[].rbd", Never("removed from Kubernetes")),
+    row("spec.volumes[].scaleIO", Never("removed from Kubernetes")),
+    row("spec.volumes[].secret", ApiObject("secrets")),
+    row("spec.volumes[].storageos", Never("removed from Kubernetes")),
+    row(
+        "spec.volumes[].vsphereVolume",
+        Never("removed from Kubernetes"),
+    ),
+    row(
+        "status",
+        NoEffect("written by Rubelet; what a manifest holds is dropped"),
+    ),
+];

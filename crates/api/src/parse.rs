@@ -1,0 +1,101 @@
+//! From a pod as it was written to the pod as Rubelet understands it: rewriting of static pods,
+//! defaulting and validation as the API server would do them, and the refusal of what isn't built.
+
+mod container;
+mod context;
+mod defaults;
+mod env;
+mod errors;
+mod metadata;
+mod mounts;
+mod names;
+mod network;
+mod path;
+mod ports;
+mod requirements;
+mod scheduling;
+mod security;
+mod spec;
+mod values;
+mod volumes;
+
+pub use context::ParseContext;
+pub use errors::{FieldError, FieldErrorKind};
+pub(crate) use {errors::Errors, path::Path};
+
+use crate::{
+    container::{Container, DefinitionHash},
+    fields, hash,
+    manifest::RawPod,
+    pod::{Pod, PodSource},
+};
+use serde_json::Value;
+
+/// Parses a pod, and drops its Kubernetes form.
+///
+/// # Errors
+/// All mistakes of the pod, in the order of the manifest.
+pub fn parse(raw: RawPod, context: &ParseContext<'_>) -> Result<Pod, Vec<FieldError>> {
+    let RawPod { mut pod, written } = raw;
+    let mut errors = Errors::default();
+    fields::check(written.value(), &mut errors);
+
+    let root = Path::root();
+    let content = hash::content_hash(written.value());
+    let identity = metadata::identity(
+        &mut pod.metadata,
+        context,
+        &content,
+        &root.child("metadata"),
+        &mut errors,
+    );
+    let spec = pod.spec.get_or_insert_default();
+    defaults::apply(spec, context.source);
+    let converted = spec::convert(
+        spec,
+        &pod.metadata,
+        context,
+        &root.child("spec"),
+        &mut errors,
+    );
+    if !errors.is_empty() {
+        return Err(errors.into_list(|field| written.place_of(field)));
+    }
+
+    let mut converted = converted;
+    let mut sandbox_definition = None;
+    if context.source != PodSource::Api {
+        let written_spec = written.value().get("spec").unwrap_or(&Value::Null);
+        sandbox_definition = Some(hash::sandbox_definition(written_spec, converted.qos));
+        define(
+            &mut converted.init_containers,
+            written_spec.get("initContainers"),
+        );
+        define(&mut converted.containers, written_spec.get("containers"));
+    }
+    spec.node_name = Some(converted.node_name.to_string());
+    spec.priority = spec
+        .priority
+        .or((converted.priority != 0).then_some(converted.priority));
+    pod.status = None;
+    let json = serde_json::to_string(&pod).expect("a pod has only texts for keys");
+    let metadata::Identity { uid, name } = identity;
+    Ok(Pod {
+        uid,
+        name,
+        labels: metadata::strings(pod.metadata.labels),
+        annotations: metadata::strings(pod.metadata.annotations),
+        source: context.source,
+        spec: converted,
+        sandbox_definition,
+        json: json.into_boxed_str(),
+    })
+}
+
+fn define(containers: &mut [Container], written: Option<&Value>) {
+    let written = written.and_then(Value::as_array).into_iter().flatten();
+    for (container, written) in containers.iter_mut().zip(written) {
+        let definition: DefinitionHash = hash::container_definition(written);
+        container.definition = Some(definition);
+    }
+}

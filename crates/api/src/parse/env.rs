@@ -1,0 +1,212 @@
+//! Environment variables.
+
+use std::collections::HashSet;
+
+use k8s_openapi::api::core::v1 as k8s;
+
+use super::{
+    Errors, Path, names,
+    values::{quantity, room, text},
+};
+use crate::container::{EnvValue, EnvVar, FieldPath, ResourceField, ResourceName};
+
+/// What `fieldRef.fieldPath` may be, beside labels and annotations.
+const FIELD_PATHS: [(&str, FieldPath); 9] = [
+    ("metadata.name", FieldPath::Name),
+    ("metadata.namespace", FieldPath::Namespace),
+    ("metadata.uid", FieldPath::Uid),
+    ("spec.nodeName", FieldPath::NodeName),
+    ("spec.serviceAccountName", FieldPath::ServiceAccountName),
+    ("status.hostIP", FieldPath::HostIp),
+    ("status.hostIPs", FieldPath::HostIps),
+    ("status.podIP", FieldPath::PodIp),
+    ("status.podIPs", FieldPath::PodIps),
+];
+const SUBSCRIPTED: [&str; 2] = ["metadata.annotations['KEY']", "metadata.labels['KEY']"];
+
+const RESOURCES: [(&str, ResourceName); 4] = [
+    ("limits.cpu", ResourceName::LimitsCpu),
+    ("limits.memory", ResourceName::LimitsMemory),
+    ("requests.cpu", ResourceName::RequestsCpu),
+    ("requests.memory", ResourceName::RequestsMemory),
+];
+
+/// Divisors that the API server knows: a thousandth or one core, and powers of 1000 and 1024.
+const CPU_DIVISORS: [&str; 2] = ["1m", "1"];
+const MEMORY_DIVISORS: [&str; 13] = [
+    "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei",
+];
+
+pub(super) fn convert(
+    env: Option<&Vec<k8s::EnvVar>>,
+    containers: &HashSet<String>,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) -> Vec<EnvVar> {
+    let mut converted = room(env.map(Vec::as_slice));
+    for (index, variable) in env.into_iter().flatten().enumerate() {
+        let path = path.index(index);
+        if variable.name.is_empty() {
+            errors.required(&path.child("name"), "");
+        } else {
+            names::env_name(&path.child("name"), &variable.name, errors);
+        }
+        let literal = variable.value.as_deref().unwrap_or_default();
+        let value = match &variable.value_from {
+            None => Some(EnvValue::Literal(literal.into())),
+            Some(source) => {
+                let path = path.child("valueFrom");
+                if !literal.is_empty() {
+                    errors.invalid(&path, literal, "must not stand beside value");
+                }
+                value_from(source, containers, &path, errors)
+            }
+        };
+        if let Some(value) = value {
+            converted.push(EnvVar {
+                name: variable.name.as_str().into(),
+                value,
+            });
+        }
+    }
+    converted
+}
+
+fn value_from(
+    source: &k8s::EnvVarSource,
+    containers: &HashSet<String>,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) -> Option<EnvValue> {
+    let others = [
+        source.config_map_key_ref.is_some(),
+        source.secret_key_ref.is_some(),
+        source.file_key_ref.is_some(),
+    ];
+    let refused = others.into_iter().filter(|&given| given).count();
+    let given = refused
+        + usize::from(source.field_ref.is_some())
+        + usize::from(source.resource_field_ref.is_some());
+    match given {
+        0 => errors.required(path, "one of fieldRef and resourceFieldRef"),
+        1 => {}
+        _ => errors.invalid(path, given, "must have one source only"),
+    }
+    let field = source
+        .field_ref
+        .as_ref()
+        .and_then(|field| field_ref(field, &path.child("fieldRef"), errors).map(EnvValue::Field));
+    let resource = source.resource_field_ref.as_ref().and_then(|resource| {
+        resource_ref(
+            resource,
+            containers,
+            &path.child("resourceFieldRef"),
+            errors,
+        )
+        .map(EnvValue::Resource)
+    });
+    field.or(resource)
+}
+
+fn field_ref(
+    field: &k8s::ObjectFieldSelector,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) -> Option<FieldPath> {
+    let version = field.api_version.as_deref().unwrap_or_default();
+    if version != "v1" {
+        errors.unsupported(&path.child("apiVersion"), version, &["v1"]);
+    }
+    let path = path.child("fieldPath");
+    let wanted = field.field_path.as_str();
+    if wanted.is_empty() {
+        errors.required(&path, "");
+        return None;
+    }
+    if let Some((_, known)) = FIELD_PATHS.iter().find(|(name, _)| *name == wanted) {
+        return Some(known.clone());
+    }
+    let subscript = |map: &str| {
+        wanted
+            .strip_prefix(map)?
+            .strip_prefix("['")?
+            .strip_suffix("']")
+    };
+    if let Some(key) = subscript("metadata.labels") {
+        names::qualified(&path, key, errors);
+        return Some(FieldPath::Label(key.into()));
+    }
+    if let Some(key) = subscript("metadata.annotations") {
+        names::qualified(&path, &key.to_lowercase(), errors);
+        return Some(FieldPath::Annotation(key.into()));
+    }
+    let mut known: Vec<&str> = FIELD_PATHS
+        .iter()
+        .map(|(name, _)| *name)
+        .chain(SUBSCRIPTED)
+        .collect();
+    known.sort_unstable();
+    errors.unsupported(&path, wanted, &known);
+    None
+}
+
+fn resource_ref(
+    field: &k8s::ResourceFieldSelector,
+    containers: &HashSet<String>,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) -> Option<ResourceField> {
+    let container = text(field.container_name.as_ref());
+    if let Some(name) = &container
+        && !containers.contains(&**name)
+    {
+        let detail = "the pod has no container of this name";
+        errors.not_found(&path.child("containerName"), name, detail);
+    }
+    let resource_path = path.child("resource");
+    let wanted = field.resource.as_str();
+    let Some((_, resource)) = RESOURCES.iter().find(|(name, _)| *name == wanted) else {
+        let rest = wanted
+            .strip_prefix("limits.")
+            .or_else(|| wanted.strip_prefix("requests."));
+        match rest {
+            _ if wanted.is_empty() => errors.required(&resource_path, ""),
+            Some("ephemeral-storage") => {
+                errors.not_yet(
+                    &resource_path,
+                    "ephemeral storage comes with a later release",
+                );
+            }
+            Some(huge) if huge.starts_with("hugepages-") => {
+                errors.not_yet(
+                    &resource_path,
+                    "huge pages can't be read by a container yet",
+                );
+            }
+            _ => errors.unsupported(&resource_path, wanted, &RESOURCES.map(|(name, _)| name)),
+        }
+        return None;
+    };
+    let divisors: &[&str] = match resource {
+        ResourceName::LimitsCpu | ResourceName::RequestsCpu => &CPU_DIVISORS,
+        ResourceName::LimitsMemory | ResourceName::RequestsMemory => &MEMORY_DIVISORS,
+    };
+    let path = path.child("divisor");
+    let written = field
+        .divisor
+        .as_ref()
+        .map_or("0", |divisor| divisor.0.as_str());
+    let divisor = match quantity(&path, written, errors).milli() {
+        0 => 1000,
+        milli => milli,
+    };
+    let is_known = |known: &&str| quantity(&path, known, &mut Errors::default()).milli() == divisor;
+    if divisor != 1000 && !divisors.iter().any(is_known) {
+        errors.unsupported(&path, written, divisors);
+    }
+    Some(ResourceField {
+        container,
+        resource: *resource,
+        divisor_milli: divisor,
+    })
+}

@@ -1,0 +1,139 @@
+//! Requests and limits of containers.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::{api::core::v1 as k8s, apimachinery::pkg::api::resource::Quantity as Text};
+
+use super::{Errors, Path, values::quantity};
+use crate::{
+    quantity::Quantity,
+    resources::{ResourceAmounts, Resources},
+};
+
+const HUGEPAGES: &str = "hugepages-";
+const KNOWN: [&str; 3] = ["cpu", "memory", "hugepages-SIZE"];
+
+type Amounts = BTreeMap<String, Text>;
+
+/// Converts requests and limits, and copies each limit that has no request into the requests.
+pub(super) fn convert(
+    resources: Option<&k8s::ResourceRequirements>,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) -> Resources {
+    let none = Amounts::new();
+    let limits = resources
+        .and_then(|resources| resources.limits.as_ref())
+        .unwrap_or(&none);
+    let requests = resources
+        .and_then(|resources| resources.requests.as_ref())
+        .unwrap_or(&none);
+    let limits_path = path.child("limits");
+    let requests_path = path.child("requests");
+    let converted_limits = amounts(limits, &limits_path, errors);
+    let mut converted_requests = amounts(requests, &requests_path, errors);
+    for (name, request) in requests {
+        let request_path = requests_path.key(name);
+        let overcommits = !name.starts_with(HUGEPAGES);
+        match limits.get(name) {
+            Some(limit) => compare(&request_path, &request.0, &limit.0, overcommits, errors),
+            None if overcommits => {}
+            None => errors.required(&limits_path.key(name), "huge pages need a limit"),
+        }
+    }
+    let all = || limits.keys().chain(requests.keys());
+    if all().any(|name| name.starts_with(HUGEPAGES))
+        && !all().any(|name| name == "cpu" || name == "memory")
+    {
+        errors.forbidden(
+            path,
+            "huge pages need a request or limit of cpu or memory beside them",
+        );
+    }
+    complete(&mut converted_requests, &converted_limits);
+    Resources {
+        requests: converted_requests,
+        limits: converted_limits,
+    }
+}
+
+fn amounts(list: &Amounts, path: &Path<'_>, errors: &mut Errors) -> ResourceAmounts {
+    let mut amounts = ResourceAmounts::default();
+    for (name, text) in list {
+        let path = path.key(name);
+        match name.as_str() {
+            "cpu" => amounts.cpu = Some(quantity(&path, &text.0, errors).milli_cpu()),
+            "memory" => amounts.memory = Some(quantity(&path, &text.0, errors).units()),
+            "ephemeral-storage" => {
+                errors.not_yet(&path, "limits of local storage come with a later release");
+            }
+            other => match other.strip_prefix(HUGEPAGES) {
+                Some(size) => hugepages(&mut amounts, size, &text.0, &path, errors),
+                None if other.contains('/') => {
+                    errors.not_yet(
+                        &path,
+                        "devices and other extended resources come with a later release",
+                    );
+                }
+                None => errors.unsupported(&path, other, &KNOWN),
+            },
+        }
+    }
+    amounts.hugepages.sort_unstable();
+    amounts
+}
+
+fn hugepages(
+    amounts: &mut ResourceAmounts,
+    size: &str,
+    amount: &str,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) {
+    let size = match Quantity::parse(size) {
+        Ok(size) if size.units() > 0 => size.units(),
+        _ => {
+            errors.invalid(
+                path,
+                size,
+                "must end in the size of a page, such as hugepages-2Mi",
+            );
+            return;
+        }
+    };
+    let bytes = quantity(path, amount, errors).units();
+    if !bytes.is_multiple_of(size) {
+        errors.invalid(path, amount, "must be a multiple of the page size");
+    }
+    amounts.hugepages.push((size, bytes));
+}
+
+fn compare(path: &Path<'_>, request: &str, limit: &str, overcommits: bool, errors: &mut Errors) {
+    let (Ok(wanted), Ok(most)) = (Quantity::parse(request), Quantity::parse(limit)) else {
+        return;
+    };
+    if wanted != most && !overcommits {
+        errors.invalid(
+            path,
+            request,
+            format_args!("must equal the limit of {limit}"),
+        );
+    } else if wanted > most {
+        errors.invalid(
+            path,
+            request,
+            format_args!("must not exceed the limit of {limit}"),
+        );
+    }
+}
+
+fn complete(requests: &mut ResourceAmounts, limits: &ResourceAmounts) {
+    requests.cpu = requests.cpu.or(limits.cpu);
+    requests.memory = requests.memory.or(limits.memory);
+    for (size, bytes) in &limits.hugepages {
+        if !requests.hugepages.iter().any(|(other, _)| other == size) {
+            requests.hugepages.push((*size, *bytes));
+        }
+    }
+    requests.hugepages.sort_unstable();
+}

@@ -1,0 +1,155 @@
+//! The specification.
+
+use std::{collections::HashSet, time::Duration};
+
+use k8s_openapi::{api::core::v1 as k8s, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+
+use super::{
+    Errors, ParseContext, Path, container, defaults, names, network, ports, scheduling, security,
+    values::{choice, range, text},
+    volumes,
+};
+use crate::{
+    pod::{PodSource, PodSpec, RestartPolicy},
+    qos,
+};
+
+/// Converts a specification that has its defaults, and completes the defaults of requests.
+pub(super) fn convert(
+    spec: &mut k8s::PodSpec,
+    metadata: &ObjectMeta,
+    context: &ParseContext<'_>,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) -> PodSpec {
+    scheduling::check(spec, context.node_name, path, errors);
+    let volumes = volumes::convert(spec.volumes.as_deref(), &path.child("volumes"), errors);
+    let volume_names = volumes::names(spec.volumes.as_deref());
+    let container_names = container_names(spec, path, errors);
+    let no_annotations = Default::default();
+    let scope = container::Scope {
+        volumes: &volume_names,
+        containers: &container_names,
+        annotations: metadata.annotations.as_ref().unwrap_or(&no_annotations),
+    };
+    let init_path = path.child("initContainers");
+    let init = spec.init_containers.as_deref().unwrap_or_default();
+    let init_containers = container::convert(init, &scope, &init_path, errors);
+    let containers_path = path.child("containers");
+    if spec.containers.is_empty() {
+        errors.required(&containers_path, "a pod needs at least one container");
+    }
+    let containers = container::convert(&spec.containers, &scope, &containers_path, errors);
+    let host_network = spec.host_network.unwrap_or(false);
+    let mut used = HashSet::new();
+    for (index, container) in spec.containers.iter().enumerate() {
+        let path = containers_path.index(index);
+        ports::check_host_ports(container, host_network, &mut used, &path, errors);
+    }
+    for (index, container) in init.iter().enumerate() {
+        // Init containers run one after the other, so each may use what another uses.
+        let path = init_path.index(index);
+        ports::check_host_ports(container, host_network, &mut HashSet::new(), &path, errors);
+    }
+
+    let (priority, priority_class) = scheduling::priority(spec, path, errors);
+    let qos = qos::qos_class(init_containers.iter().chain(&containers));
+    let converted = PodSpec {
+        init_containers,
+        containers,
+        volumes,
+        restart_policy: restart_policy(spec, path, errors),
+        termination_grace_period: grace_period(spec, path, errors),
+        active_deadline: deadline(spec, path, errors),
+        node_name: match (context.source, &spec.node_name) {
+            (PodSource::Api, Some(node_name)) => node_name.as_str().into(),
+            _ => context.node_name.into(),
+        },
+        hostname: dns_label(spec.hostname.as_ref(), &path.child("hostname"), errors),
+        subdomain: dns_label(spec.subdomain.as_ref(), &path.child("subdomain"), errors),
+        set_hostname_as_fqdn: spec.set_hostname_as_fqdn.unwrap_or(false),
+        host_network,
+        host_pid: spec.host_pid.unwrap_or(false),
+        host_ipc: spec.host_ipc.unwrap_or(false),
+        share_process_namespace: share_process_namespace(spec, path, errors),
+        dns_policy: network::dns_policy(spec, path, errors),
+        dns_config: network::dns_config(spec, path, errors),
+        host_aliases: network::host_aliases(spec, path, errors),
+        security: security::pod(spec, &path.child("securityContext"), errors),
+        priority,
+        priority_class,
+        qos,
+    };
+    defaults::requests(spec);
+    converted
+}
+
+/// The names of all containers, each noted at most once.
+fn container_names(spec: &k8s::PodSpec, path: &Path<'_>, errors: &mut Errors) -> HashSet<String> {
+    let mut seen = HashSet::new();
+    let mut note = |list: &str, containers: &[k8s::Container]| {
+        let list = path.child(list);
+        for (index, container) in containers.iter().enumerate() {
+            if !container.name.is_empty() && !seen.insert(container.name.clone()) {
+                errors.duplicate(&list.index(index).child("name"), &container.name);
+            }
+        }
+    };
+    // Init containers come second so that a doubled name is shown at them, as upstream does.
+    note("containers", &spec.containers);
+    note(
+        "initContainers",
+        spec.init_containers.as_deref().unwrap_or_default(),
+    );
+    seen
+}
+
+fn restart_policy(spec: &k8s::PodSpec, path: &Path<'_>, errors: &mut Errors) -> RestartPolicy {
+    let known = [
+        ("Always", RestartPolicy::Always),
+        ("OnFailure", RestartPolicy::OnFailure),
+        ("Never", RestartPolicy::Never),
+    ];
+    choice(
+        &path.child("restartPolicy"),
+        spec.restart_policy.as_ref(),
+        &known,
+        errors,
+    )
+}
+
+fn grace_period(spec: &k8s::PodSpec, path: &Path<'_>, errors: &mut Errors) -> Duration {
+    let seconds = spec.termination_grace_period_seconds.unwrap_or(30);
+    if seconds < 0 {
+        let path = path.child("terminationGracePeriodSeconds");
+        errors.invalid(&path, seconds, "must not be negative");
+    }
+    Duration::from_secs(seconds.max(0).unsigned_abs())
+}
+
+fn deadline(spec: &k8s::PodSpec, path: &Path<'_>, errors: &mut Errors) -> Option<Duration> {
+    let seconds = spec.active_deadline_seconds?;
+    range(
+        &path.child("activeDeadlineSeconds"),
+        seconds,
+        1,
+        i32::MAX.into(),
+        errors,
+    );
+    Some(Duration::from_secs(seconds.max(0).unsigned_abs()))
+}
+
+fn dns_label(value: Option<&String>, path: &Path<'_>, errors: &mut Errors) -> Option<Box<str>> {
+    let value = text(value)?;
+    names::label(path, &value, errors);
+    Some(value)
+}
+
+fn share_process_namespace(spec: &k8s::PodSpec, path: &Path<'_>, errors: &mut Errors) -> bool {
+    let share = spec.share_process_namespace.unwrap_or(false);
+    if share && spec.host_pid.unwrap_or(false) {
+        let detail = "must not be true beside hostPID: true";
+        errors.invalid(&path.child("shareProcessNamespace"), true, detail);
+    }
+    share
+}

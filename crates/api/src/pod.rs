@@ -1,0 +1,163 @@
+//! The pod: identity, the lists of containers and volumes, and what holds for all of them.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use rubelet_base::{PodName, PodUid};
+
+use crate::{
+    annotations::CONFIG_SEEN,
+    container::{Container, DefinitionHash},
+    network::{DnsConfig, DnsPolicy, HostAlias},
+    resources::QosClass,
+    security::PodSecurity,
+    volume::Volume,
+};
+
+/// A pod that passed defaulting, validation and the support matrix. Immutable, shared by `Arc`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pod {
+    /// `metadata.uid`.
+    pub uid: PodUid,
+    /// `metadata.namespace` and `metadata.name`; a static pod's name ends in the node's name.
+    pub name: PodName,
+    /// `metadata.labels`.
+    pub labels: StringMap,
+    /// `metadata.annotations`, with `kubernetes.io/config.*` for pods from a file or a URL.
+    pub annotations: StringMap,
+    /// Where the pod came from.
+    pub source: PodSource,
+    /// The specification.
+    pub spec: PodSpec,
+    /// Hash of all that is fixed when the sandbox is created, as the user wrote it. `None` for
+    /// pods whose specification can't change (those of the API server).
+    pub sandbox_definition: Option<DefinitionHash>,
+    /// The defaulted v1 Pod as JSON without `status`, for `/pods` and `-o yaml`.
+    pub json: Box<str>,
+}
+
+impl Pod {
+    /// True if `other` asks for nothing else than this pod does, whenever it was read. Two readings
+    /// of one unchanged manifest differ in times only.
+    #[must_use]
+    pub fn same_definition(&self, other: &Self) -> bool {
+        let lasting = |pod: &'_ Self| {
+            let mut annotations = pod.annotations.clone();
+            annotations.remove(CONFIG_SEEN);
+            annotations
+        };
+        self.uid == other.uid
+            && self.name == other.name
+            && self.source == other.source
+            && self.sandbox_definition == other.sandbox_definition
+            && self.labels == other.labels
+            && self.spec == other.spec
+            && lasting(self) == lasting(other)
+    }
+}
+
+/// Labels or annotations.
+pub type StringMap = BTreeMap<Box<str>, Box<str>>;
+
+/// Which source wants a pod, as written in the annotation `kubernetes.io/config.source`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PodSource {
+    /// A manifest file or folder.
+    File,
+    /// A manifest URL.
+    Http,
+    /// The API server.
+    Api,
+}
+
+impl PodSource {
+    /// The annotation's value.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Http => "http",
+            Self::Api => "api",
+        }
+    }
+}
+
+/// `spec` of a pod.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PodSpec {
+    /// `initContainers`, run one after the other before the others start.
+    pub init_containers: Vec<Container>,
+    /// `containers`, at least one.
+    pub containers: Vec<Container>,
+    /// `volumes`.
+    pub volumes: Vec<Volume>,
+    /// `restartPolicy`.
+    pub restart_policy: RestartPolicy,
+    /// `terminationGracePeriodSeconds`, default 30 s.
+    pub termination_grace_period: Duration,
+    /// `activeDeadlineSeconds`, counted from the pod's start time.
+    pub active_deadline: Option<Duration>,
+    /// `nodeName`: for static pods always this node.
+    pub node_name: Box<str>,
+    /// `hostname`.
+    pub hostname: Option<Box<str>>,
+    /// `subdomain`.
+    pub subdomain: Option<Box<str>>,
+    /// `setHostnameAsFQDN`.
+    pub set_hostname_as_fqdn: bool,
+    /// `hostNetwork`.
+    pub host_network: bool,
+    /// `hostPID`.
+    pub host_pid: bool,
+    /// `hostIPC`.
+    pub host_ipc: bool,
+    /// `shareProcessNamespace`.
+    pub share_process_namespace: bool,
+    /// `dnsPolicy`.
+    pub dns_policy: DnsPolicy,
+    /// `dnsConfig`.
+    pub dns_config: DnsConfig,
+    /// `hostAliases`.
+    pub host_aliases: Vec<HostAlias>,
+    /// `securityContext`.
+    pub security: PodSecurity,
+    /// `priority`; static pods default to 2000001000 (system-node-critical) only when they say so.
+    pub priority: i32,
+    /// `priorityClassName`.
+    pub priority_class: Option<Box<str>>,
+    /// Quality of service, computed from requests and limits.
+    pub qos: QosClass,
+}
+
+impl PodSpec {
+    /// Init and regular containers, in the order in which they are written.
+    pub fn all_containers(&self) -> impl Iterator<Item = &Container> {
+        self.init_containers.iter().chain(&self.containers)
+    }
+
+    /// The container of that name, init or regular.
+    #[must_use]
+    pub fn container(&self, name: &str) -> Option<&Container> {
+        self.all_containers()
+            .find(|container| *container.name == *name)
+    }
+
+    /// The volume of that name.
+    #[must_use]
+    pub fn volume(&self, name: &str) -> Option<&Volume> {
+        self.volumes.iter().find(|volume| *volume.name == *name)
+    }
+}
+
+/// `restartPolicy` of a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestartPolicy {
+    /// Restart after every exit.
+    Always,
+    /// Restart after an exit code that is not 0.
+    OnFailure,
+    /// Never restart.
+    Never,
+}
+
+/// A pod shared by all who read it.
+pub type SharedPod = Arc<Pod>;

@@ -1,0 +1,78 @@
+//! `securityContext` of pods and containers.
+
+/// `securityContext` of a pod.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PodSecurity {
+    /// What a container may override.
+    pub shared: SharedSecurity,
+    /// `fsGroup`: owner group of volumes that support it, and a supplemental group.
+    pub fs_group: Option<i64>,
+    /// `fsGroupChangePolicy` is `OnRootMismatch`.
+    pub fs_group_on_root_mismatch: bool,
+    /// `supplementalGroups`.
+    pub supplemental_groups: Vec<i64>,
+    /// `supplementalGroupsPolicy` is `Strict`.
+    pub supplemental_groups_strict: bool,
+    /// `sysctls`: name and value.
+    pub sysctls: Vec<(Box<str>, Box<str>)>,
+}
+
+/// Fields that stand in both contexts; a container's value wins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SharedSecurity {
+    /// `runAsUser`.
+    pub run_as_user: Option<i64>,
+    /// `runAsGroup`.
+    pub run_as_group: Option<i64>,
+    /// `runAsNonRoot`.
+    pub run_as_non_root: Option<bool>,
+    /// `seccompProfile`.
+    pub seccomp: Option<Profile>,
+    /// `appArmorProfile`.
+    pub apparmor: Option<Profile>,
+    /// `seLinuxOptions`.
+    pub selinux: Option<SeLinux>,
+}
+
+/// `securityContext` of a container.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ContainerSecurity {
+    /// What overrides the pod's context.
+    pub shared: SharedSecurity,
+    /// `privileged`.
+    pub privileged: bool,
+    /// `allowPrivilegeEscalation`; `None` means allowed.
+    pub allow_privilege_escalation: Option<bool>,
+    /// `readOnlyRootFilesystem`.
+    pub read_only_root: bool,
+    /// `capabilities.add`.
+    pub capabilities_add: Vec<Box<str>>,
+    /// `capabilities.drop`.
+    pub capabilities_drop: Vec<Box<str>>,
+    /// `procMount` is `Unmasked`.
+    pub proc_unmasked: bool,
+}
+
+/// A seccomp or AppArmor profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Profile {
+    /// No confinement.
+    Unconfined,
+    /// The runtime's default.
+    RuntimeDefault,
+    /// A profile of this host: a path below the seccomp folder, or the name of a loaded profile.
+    Localhost(Box<str>),
+}
+
+/// `seLinuxOptions`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SeLinux {
+    /// `user`.
+    pub user: Box<str>,
+    /// `role`.
+    pub role: Box<str>,
+    /// `type`.
+    pub kind: Box<str>,
+    /// `level`.
+    pub level: Box<str>,
+}

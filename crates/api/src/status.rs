@@ -1,0 +1,136 @@
+//! What Rubelet says of a pod: the compact form of `status`. It serialises for the record that
+//! survives a restart of the agent; the Kubernetes form is made by [`crate::wire`].
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// `status` of a pod.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PodStatus {
+    /// `phase`.
+    pub phase: Phase,
+    /// `reason`: empty unless the node ended or refused the pod.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub reason: Box<str>,
+    /// `message`.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub message: Box<str>,
+    /// `startTime`: when the agent first saw the pod.
+    pub start_time: Timestamp,
+    /// `podIPs`, the primary one first.
+    pub pod_ips: Vec<Box<str>>,
+    /// `conditions`, in upstream's order.
+    pub conditions: Vec<Condition>,
+    /// `initContainerStatuses`, in the order of the specification.
+    pub init_containers: Vec<ContainerStatus>,
+    /// `containerStatuses`, sorted by name.
+    pub containers: Vec<ContainerStatus>,
+}
+
+/// `status.phase`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Phase {
+    /// Accepted; at least one container has not been started.
+    Pending,
+    /// All containers were made and at least one runs or restarts.
+    Running,
+    /// All containers ended with 0 and none will restart.
+    Succeeded,
+    /// All containers ended, at least one in failure, and none will restart.
+    Failed,
+}
+
+impl Phase {
+    /// The value of `status.phase`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Running => "Running",
+            Self::Succeeded => "Succeeded",
+            Self::Failed => "Failed",
+        }
+    }
+
+    /// True for phases that a pod never leaves.
+    #[must_use]
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed)
+    }
+}
+
+/// One entry of `conditions`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Condition {
+    /// `type`.
+    pub kind: Box<str>,
+    /// `status`: true or false.
+    pub status: bool,
+    /// `reason`.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub reason: Box<str>,
+    /// `message`.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub message: Box<str>,
+    /// `lastTransitionTime`: when `status` last changed.
+    pub last_transition: Timestamp,
+}
+
+/// One entry of `containerStatuses` or `initContainerStatuses`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ContainerStatus {
+    /// `name`.
+    pub name: Box<str>,
+    /// `image`: the name that the runtime resolved, else the one in the specification.
+    pub image: Box<str>,
+    /// `imageID`.
+    pub image_id: Box<str>,
+    /// `containerID` with the runtime's scheme; empty before the first start.
+    pub container_id: Box<str>,
+    /// `ready`.
+    pub ready: bool,
+    /// `started`.
+    pub started: bool,
+    /// `restartCount`.
+    pub restart_count: u32,
+    /// `state`.
+    pub state: ContainerState,
+    /// `lastState`: how the instance before this one ended.
+    pub last_state: Option<Terminated>,
+}
+
+/// `state` of a container.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum ContainerState {
+    /// Not running yet, or between two runs.
+    Waiting {
+        /// `reason`.
+        reason: Box<str>,
+        /// `message`.
+        message: Box<str>,
+    },
+    /// Running.
+    Running {
+        /// `startedAt`.
+        started_at: Timestamp,
+    },
+    /// Ended.
+    Terminated(Terminated),
+}
+
+/// How a container ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Terminated {
+    /// `exitCode`.
+    pub exit_code: i32,
+    /// `reason`.
+    pub reason: Box<str>,
+    /// `message`.
+    pub message: Box<str>,
+    /// `startedAt`.
+    pub started_at: Option<Timestamp>,
+    /// `finishedAt`.
+    pub finished_at: Option<Timestamp>,
+    /// `containerID`.
+    pub container_id: Box<str>,
+}

@@ -1,0 +1,161 @@
+//! Pods and their status in the Kubernetes form.
+
+use core::net::IpAddr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    pod::{Pod, PodSource},
+    resources::QosClass,
+    status::{Condition, ContainerState, ContainerStatus, PodStatus, Terminated},
+};
+
+/// What the Kubernetes form shows beside specification and status.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WireContext<'a> {
+    /// The node's addresses, the primary one first.
+    pub host_ips: &'a [IpAddr],
+    /// `metadata.deletionTimestamp`: when the grace period of a pod that is ending is over.
+    pub deletion_timestamp: Option<Timestamp>,
+    /// `metadata.deletionGracePeriodSeconds`.
+    pub deletion_grace: Option<Duration>,
+}
+
+/// The pod as a v1 Pod. A static pod counts as created when the agent first saw it, which a restart
+/// of the agent does not change.
+#[must_use]
+pub fn pod_json(pod: &Pod, status: Option<&PodStatus>, context: &WireContext<'_>) -> Value {
+    let mut value: Value = serde_json::from_str(&pod.json).unwrap_or_else(|_| json!({}));
+    let metadata = &mut value["metadata"];
+    if let (Some(status), true) = (status, pod.source != PodSource::Api) {
+        metadata["creationTimestamp"] = time(status.start_time);
+    }
+    if let Some(deletion) = context.deletion_timestamp {
+        metadata["deletionTimestamp"] = time(deletion);
+    }
+    if let Some(grace) = context.deletion_grace {
+        metadata["deletionGracePeriodSeconds"] = grace.as_secs().into();
+    }
+    value["status"] = match status {
+        Some(status) => status_json(status, pod.spec.qos, context.host_ips),
+        None => json!({"phase": "Pending", "qosClass": pod.spec.qos.as_str()}),
+    };
+    value
+}
+
+/// The status as a v1 PodStatus.
+#[must_use]
+pub fn status_json(status: &PodStatus, qos: QosClass, host_ips: &[IpAddr]) -> Value {
+    let mut fields = Map::new();
+    fields.insert("phase".to_owned(), status.phase.as_str().into());
+    text(&mut fields, "reason", &status.reason);
+    text(&mut fields, "message", &status.message);
+    let conditions: Vec<Value> = status.conditions.iter().map(condition).collect();
+    fields.insert("conditions".to_owned(), conditions.into());
+    if let Some(primary) = host_ips.first() {
+        fields.insert("hostIP".to_owned(), primary.to_string().into());
+        let all: Vec<Value> = host_ips
+            .iter()
+            .map(|ip| json!({"ip": ip.to_string()}))
+            .collect();
+        fields.insert("hostIPs".to_owned(), all.into());
+    }
+    if let Some(primary) = status.pod_ips.first() {
+        fields.insert("podIP".to_owned(), primary.as_ref().into());
+        let all: Vec<Value> = status.pod_ips.iter().map(|ip| json!({"ip": ip})).collect();
+        fields.insert("podIPs".to_owned(), all.into());
+    }
+    fields.insert("startTime".to_owned(), time(status.start_time));
+    for (name, containers) in [
+        ("initContainerStatuses", &status.init_containers),
+        ("containerStatuses", &status.containers),
+    ] {
+        if !containers.is_empty() {
+            let containers: Vec<Value> = containers.iter().map(container).collect();
+            fields.insert(name.to_owned(), containers.into());
+        }
+    }
+    fields.insert("qosClass".to_owned(), qos.as_str().into());
+    Value::Object(fields)
+}
+
+/// RFC 3339 in whole seconds, as Kubernetes writes times.
+fn time(timestamp: Timestamp) -> Value {
+    timestamp.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into()
+}
+
+fn text(fields: &mut Map<String, Value>, name: &str, value: &str) {
+    if !value.is_empty() {
+        fields.insert(name.to_owned(), value.into());
+    }
+}
+
+fn condition(condition: &Condition) -> Value {
+    let mut fields = Map::new();
+    fields.insert("type".to_owned(), condition.kind.as_ref().into());
+    let status = if condition.status { "True" } else { "False" };
+    fields.insert("status".to_owned(), status.into());
+    fields.insert("lastProbeTime".to_owned(), Value::Null);
+    fields.insert(
+        "lastTransitionTime".to_owned(),
+        time(condition.last_transition),
+    );
+    text(&mut fields, "reason", &condition.reason);
+    text(&mut fields, "message", &condition.message);
+    Value::Object(fields)
+}
+
+fn container(status: &ContainerStatus) -> Value {
+    let last_state = match &status.last_state {
+        Some(ended) => json!({"terminated": terminated(ended)}),
+        None => json!({}),
+    };
+    let mut value = json!({
+        "name": status.name,
+        "state": state(&status.state),
+        "lastState": last_state,
+        "ready": status.ready,
+        "restartCount": status.restart_count,
+        "image": status.image,
+        "imageID": status.image_id,
+        "started": status.started,
+    });
+    if !status.container_id.is_empty() {
+        value["containerID"] = status.container_id.as_ref().into();
+    }
+    value
+}
+
+fn state(state: &ContainerState) -> Value {
+    match state {
+        ContainerState::Waiting { reason, message } => {
+            let mut fields = Map::new();
+            text(&mut fields, "reason", reason);
+            text(&mut fields, "message", message);
+            json!({"waiting": fields})
+        }
+        ContainerState::Running { started_at } => {
+            json!({"running": {"startedAt": time(*started_at)}})
+        }
+        ContainerState::Terminated(ended) => json!({"terminated": terminated(ended)}),
+    }
+}
+
+fn terminated(ended: &Terminated) -> Value {
+    let mut fields = Map::new();
+    fields.insert("exitCode".to_owned(), ended.exit_code.into());
+    text(&mut fields, "reason", &ended.reason);
+    text(&mut fields, "message", &ended.message);
+    fields.insert(
+        "startedAt".to_owned(),
+        ended.started_at.map_or(Value::Null, time),
+    );
+    fields.insert(
+        "finishedAt".to_owned(),
+        ended.finished_at.map_or(Value::Null, time),
+    );
+    text(&mut fields, "containerID", &ended.container_id);
+    Value::Object(fields)
+}

@@ -1,0 +1,105 @@
+//! Which edits restart what.
+
+use rubelet_api::pod::Pod;
+use serde_json::{Value, json};
+
+use crate::support::{parsed, set, small};
+
+fn definitions(pod: &Pod) -> (String, Vec<String>) {
+    let of = |hash: &rubelet_api::container::DefinitionHash| hash.0.to_string();
+    (
+        of(pod.sandbox_definition.as_ref().expect("a static pod")),
+        pod.spec
+            .all_containers()
+            .map(|container| of(container.definition.as_ref().expect("a static pod")))
+            .collect(),
+    )
+}
+
+#[test]
+fn order_comments_and_notation_change_no_hash() {
+    let yaml = "\
+# a web server
+kind: Pod
+apiVersion: v1
+spec:
+  containers:
+  - image: busybox # small
+    name: main
+    ports:
+    - hostPort: 80
+      containerPort: 80
+  volumes: [{name: a, emptyDir: {}}]
+metadata:
+  name: web
+";
+    let json = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {
+        "volumes": [{"emptyDir": {}, "name": "a"}],
+        "containers": [{"name": "main", "image": "busybox", "ports": [{"containerPort": 80, "hostPort": 80}]}]}}"#;
+    let (one, other) = (parsed(yaml), parsed(json));
+    assert_eq!(definitions(&one), definitions(&other));
+    assert_eq!(
+        one.annotations["kubernetes.io/config.hash"],
+        other.annotations["kubernetes.io/config.hash"]
+    );
+    assert_eq!(one, other);
+}
+
+#[test]
+fn an_edit_changes_only_the_hash_of_what_it_edits() {
+    let mut base = small();
+    set(
+        &mut base,
+        "/spec/initContainers",
+        json!([{"name": "init", "image": "a"}]),
+    );
+    let (sandbox, containers) = definitions(&parsed(&base.to_string()));
+    let edited = |pointer: &str, value: Value| {
+        let mut pod = base.clone();
+        set(&mut pod, pointer, value);
+        definitions(&parsed(&pod.to_string()))
+    };
+    let (same, after) = edited("/spec/containers/0/image", json!("b"));
+    assert_eq!((&same, &after[0]), (&sandbox, &containers[0]));
+    assert_ne!(after[1], containers[1]);
+    let (same, after) = edited("/spec/initContainers/0/args", json!(["x"]));
+    assert_eq!((&same, &after[1]), (&sandbox, &containers[1]));
+    assert_ne!(after[0], containers[0]);
+    for (pointer, value) in [
+        ("/metadata/labels", json!({"a": "b"})),
+        ("/metadata/annotations", json!({"a": "b"})),
+        ("/spec/restartPolicy", json!("Never")),
+        ("/spec/terminationGracePeriodSeconds", json!(1)),
+        ("/spec/priority", json!(1)),
+    ] {
+        assert_eq!(
+            edited(pointer, value),
+            (sandbox.clone(), containers.clone()),
+            "{pointer}"
+        );
+    }
+    for (pointer, value) in [
+        ("/spec/hostNetwork", json!(true)),
+        ("/spec/securityContext", json!({"runAsUser": 1})),
+        ("/spec/volumes", json!([{"name": "a"}])),
+    ] {
+        let (other, after) = edited(pointer, value);
+        assert_ne!(other, sandbox, "{pointer}");
+        assert_eq!(after, containers, "{pointer}");
+    }
+}
+
+#[test]
+fn upstreams_hash_takes_name_and_image_as_written() {
+    let mut pod = small();
+    set(
+        &mut pod,
+        "/spec/containers/0",
+        json!({"name": "a", "image": "foo/image:v1"}),
+    );
+    let container = parsed(&pod.to_string()).spec.containers[0].clone();
+    assert_eq!(
+        *container.hash,
+        *rubelet_api::hash::container_hash("a", "foo/image:v1")
+    );
+}

@@ -1,0 +1,79 @@
+//! What a cgroup of Rubelet is limited to. A field that is `None` or empty is left as it is.
+
+/// The values of one cgroup.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CgroupValues {
+    /// Share of the processor where it is contended.
+    pub cpu: Option<CpuShare>,
+    /// Upper limit of processor time.
+    pub cpu_quota: Option<CpuQuota>,
+    /// Upper limit of memory, in bytes.
+    pub memory_limit: Option<u64>,
+    /// Upper limit of the number of processes and threads.
+    pub pids_limit: Option<u64>,
+    /// Upper limits of huge pages, one for each page size of the machine.
+    pub hugepages: Vec<HugepageLimit>,
+}
+
+/// One share in the units of both cgroup versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuShare {
+    /// `cpu.shares` of version 1: 2 to 262144, 1024 for a core.
+    pub shares: u64,
+    /// `cpu.weight` of version 2: 1 to 10000.
+    pub weight: u64,
+}
+
+/// Processor time per period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuQuota {
+    /// Microseconds of processor time in each period; `None` lifts the limit.
+    pub quota_us: Option<u64>,
+    /// Length of the period in microseconds.
+    pub period_us: u64,
+}
+
+/// A limit for one size of huge pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HugepageLimit {
+    /// Size of a page in bytes.
+    pub page_size: u64,
+    /// Limit in bytes.
+    pub limit: u64,
+}
+
+impl HugepageLimit {
+    /// A limit that no machine reaches; the tiers of the tree have it.
+    pub const UNBOUNDED: u64 = 1 << 62;
+}
+
+/// A page size as the kernel writes it in file names and as the CRI wants it: `2MB`, `1GB`.
+#[must_use]
+pub fn page_size_name(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["B", "KB", "MB", "GB", "TB", "PB"];
+    let mut size = bytes;
+    let mut unit = 0;
+    while size > 0 && size.is_multiple_of(1024) && unit + 1 < UNITS.len() {
+        size /= 1024;
+        unit += 1;
+    }
+    format!("{size}{}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::page_size_name;
+
+    #[test]
+    fn page_sizes_are_named_as_the_kernel_names_them() {
+        for (bytes, name) in [
+            (65536, "64KB"),
+            (2 << 20, "2MB"),
+            (512 << 20, "512MB"),
+            (1 << 30, "1GB"),
+            (0, "0B"),
+        ] {
+            assert_eq!(page_size_name(bytes), name);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The one thing that is wrong with a configuration.
+
+use crate::origins::Origin;
+use rubelet_yaml::{DecodeError, Place};
+use std::fmt;
+
+/// Why a configuration is refused.
+///
+/// Displays as `/etc/kubernetes/kubelet.yaml:7:3: maxPods: must be 0 or more, is -1`, or as
+/// `--max-pods: must be 0 or more, is -1` when a flag gave the value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// Who gave the value.
+    pub origin: Origin,
+    /// Where in that file.
+    pub place: Option<Place>,
+    /// Path of the field.
+    pub field: Option<String>,
+    /// What is wrong, and what is allowed.
+    pub message: String,
+    /// The line in question, for a terminal.
+    pub snippet: Option<Box<str>>,
+}
+
+impl ConfigError {
+    /// An error of a decoder, in the file that `origin` names.
+    pub(crate) fn in_file(origin: &Origin, error: DecodeError) -> Self {
+        let DecodeError {
+            place,
+            field,
+            message,
+            snippet,
+            ..
+        } = error;
+        let snippet = snippet.map(String::into_boxed_str);
+        Self {
+            origin: origin.clone(),
+            place,
+            field,
+            message,
+            snippet,
+        }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.origin, self.place) {
+            (Origin::File { path, .. } | Origin::DropIn { path, .. }, Some(place)) => {
+                write!(f, "{path}:{}:{}: ", place.line, place.column)?;
+            }
+            (Origin::File { path, .. } | Origin::DropIn { path, .. }, None) => {
+                write!(f, "{path}: ")?;
+            }
+            (Origin::Flag { name }, _) => return write!(f, "--{name}: {}", self.message),
+            (Origin::Default, _) => {}
+        }
+        match &self.field {
+            Some(field) => write!(f, "{field}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}

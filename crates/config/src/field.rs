@@ -1,0 +1,173 @@
+//! What is known about each field of the configuration beside its value: the one table that feeds
+//! defaults, warnings, `config show` and the documentation.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// One field of a section.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Name in the file.
+    pub name: &'static str,
+    /// What it does, in a sentence or two. May begin with a blank.
+    pub help: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// Whether zero is a value.
+    pub zero: Zero,
+    /// Whether it does anything today.
+    pub effect: Effect,
+}
+
+/// What values a field takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// true or false.
+    Bool,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Float,
+    /// A string.
+    Text,
+    /// A duration in Go's notation, such as `1m30s`.
+    Duration,
+    /// A quantity such as `10Mi`, as a string or a number.
+    Quantity,
+    /// A list of strings.
+    TextList,
+    /// A list of whole numbers.
+    IntegerList,
+    /// A mapping of strings to strings.
+    TextMap,
+    /// A mapping of strings to true or false.
+    BoolMap,
+    /// A mapping of strings to lists of strings.
+    ListMap,
+    /// A list of mappings with these keys.
+    ObjectList(&'static [&'static str]),
+    /// A mapping with fields of its own.
+    Section(&'static [Field]),
+}
+
+/// Whether the zero of a field's type is a value or means 'not given'.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Zero {
+    /// Zero counts as not given and gives the default: the type is no pointer upstream.
+    Unset,
+    /// Zero is a value like any other: the type is a pointer, a list or a mapping upstream.
+    Counts,
+}
+
+/// Whether a field does anything in Rubelet today.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It does what it does in the kubelet.
+    Works,
+    /// It matters only on a node of a cluster.
+    Cluster,
+    /// It is read and checked, and nothing else; setting it gives a warning.
+    NotYet,
+}
+
+impl Effect {
+    /// One word for tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Works => "works",
+            Self::Cluster => "cluster",
+            Self::NotYet => "not yet",
+        }
+    }
+}
+
+/// A type that a field can have.
+pub trait Described {
+    /// What values the type takes.
+    const KIND: Kind;
+}
+
+macro_rules! described {
+    ($($ty:ty => $kind:ident),+ $(,)?) => {
+        $(impl Described for $ty {
+            const KIND: Kind = Kind::$kind;
+        })+
+    };
+}
+
+described! {
+    bool => Bool,
+    i32 => Integer,
+    i64 => Integer,
+    u32 => Integer,
+    f64 => Float,
+    String => Text,
+    Duration => Duration,
+    Vec<String> => TextList,
+    Vec<i32> => IntegerList,
+    BTreeMap<String, String> => TextMap,
+    BTreeMap<String, bool> => BoolMap,
+    BTreeMap<String, Vec<String>> => ListMap,
+}
+
+impl<T: Described> Described for Option<T> {
+    const KIND: Kind = T::KIND;
+}
+
+/// Calls `visit` with the path of each field that is no section.
+pub(crate) fn each_leaf(
+    fields: &'static [Field],
+    prefix: &str,
+    visit: &mut dyn FnMut(&str, &'static Field),
+) {
+    for field in fields {
+        let path = rubelet_yaml::join_path(prefix, field.name);
+        match field.kind {
+            Kind::Section(inner) => each_leaf(inner, &path, visit),
+            _ => visit(&path, field),
+        }
+    }
+}
+
+/// Declares a section of the configuration and its table. Each line reads
+/// `field: type = default, "name in the file", whether zero counts, effect;`.
+macro_rules! section {
+    (
+        $(#[doc = $about:literal])+
+        pub struct $name:ident { $(
+            $(#[doc = $help:literal])+
+            $(#[serde($($serde:tt)+)])?
+            $field:ident: $ty:ty = $default:expr, $json:literal, $zero:ident, $effect:ident;
+        )+ }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(default)]
+        pub struct $name { $(
+            $(#[doc = $help])+
+            #[serde(rename = $json $(, $($serde)+)?)]
+            pub $field: $ty,
+        )+ }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $default,)+ }
+            }
+        }
+
+        impl $crate::field::Described for $name {
+            const KIND: $crate::field::Kind = $crate::field::Kind::Section(&[ $(
+                $crate::field::Field {
+                    name: $json,
+                    help: concat!($($help),+),
+                    kind: <$ty as $crate::field::Described>::KIND,
+                    zero: $crate::field::Zero::$zero,
+                    effect: $crate::field::Effect::$effect,
+                },
+            )+ ]);
+        }
+    };
+}
+
+pub(crate) use section;

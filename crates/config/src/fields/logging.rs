@@ -1,0 +1,68 @@
+//! What the agent writes into its log, and where its traces go.
+
+use crate::Quantity;
+use crate::field::{Described, Kind, section};
+use crate::go_duration;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+section! {
+    /// The agent's log.
+    pub struct Logging {
+        /// `text` or `json`.
+        format: String = "text".to_owned(), "format", Unset, Works;
+        /// Longest time between two flushes of the log. A number means nanoseconds.
+        #[serde(with = "go_duration::or_nanoseconds")]
+        flush_frequency: Duration = Duration::from_secs(5), "flushFrequency", Unset, NotYet;
+        /// How much is logged, from 0.
+        verbosity: u32 = 0, "verbosity", Unset, Works;
+        /// Verbosity of single source files, for the text format only.
+        vmodule: Vec<VModuleItem> = Vec::new(), "vmodule", Counts, NotYet;
+        /// Options of the formats.
+        options: FormatOptions = FormatOptions::default(), "options", Unset, NotYet;
+    }
+}
+
+/// Verbosity of the source files that match a pattern.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VModuleItem {
+    /// Name of a source file, with `*` and `?`.
+    pub file_pattern: String,
+    /// How much is logged there, from 0.
+    pub verbosity: u32,
+}
+
+impl Described for Vec<VModuleItem> {
+    const KIND: Kind = Kind::ObjectList(&["filePattern", "verbosity"]);
+}
+
+section! {
+    /// Options of the log formats.
+    pub struct FormatOptions {
+        /// Of the text format.
+        text: OutputRouting = OutputRouting::default(), "text", Unset, NotYet;
+        /// Of the JSON format.
+        json: OutputRouting = OutputRouting::default(), "json", Unset, NotYet;
+    }
+}
+
+section! {
+    /// Where the lines of one format go.
+    pub struct OutputRouting {
+        /// Errors to stderr and the rest to stdout. Needs the feature gate LoggingAlphaOptions.
+        split_stream: bool = false, "splitStream", Unset, NotYet;
+        /// Buffer for lines that are no errors. Needs the feature gate LoggingAlphaOptions.
+        info_buffer_size: Quantity = Quantity("0".to_owned()), "infoBufferSize", Unset, NotYet;
+    }
+}
+
+section! {
+    /// Where OpenTelemetry spans go.
+    pub struct Tracing {
+        /// Address of the collector.
+        endpoint: Option<String> = None, "endpoint", Counts, NotYet;
+        /// How many of a million spans are kept.
+        sampling_rate_per_million: Option<i32> = None, "samplingRatePerMillion", Counts, NotYet;
+    }
+}

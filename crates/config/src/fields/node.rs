@@ -1,0 +1,81 @@
+//! Smaller sections about the node and its resources.
+
+use crate::Quantity;
+use crate::field::{Described, Kind, section};
+use crate::go_duration;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+section! {
+    /// How containers use swap.
+    pub struct MemorySwap {
+        /// `NoSwap`, `LimitedSwap`, or empty for `NoSwap`.
+        swap_behavior: String = String::new(), "swapBehavior", Unset, NotYet;
+    }
+}
+
+section! {
+    /// How long a crashing container waits.
+    pub struct CrashLoopBackOff {
+        /// Longest wait before a container is started again, from 1s to 300s.
+        #[serde(with = "go_duration")]
+        max_container_restart_period: Duration = Duration::from_secs(300), "maxContainerRestartPeriod", Counts, Works;
+    }
+}
+
+section! {
+    /// User namespaces of pods.
+    pub struct UserNamespaces {
+        /// How many user ids a pod gets: a multiple of 65536.
+        ids_per_pod: i64 = 65_536, "idsPerPod", Counts, NotYet;
+    }
+}
+
+/// A taint for the Node object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Taint {
+    /// A qualified name.
+    pub key: String,
+    /// A label value, or empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub value: String,
+    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    pub effect: String,
+    /// Set by the API server only; must not be given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_added: Option<String>,
+}
+
+impl Described for Vec<Taint> {
+    const KIND: Kind = Kind::ObjectList(&["key", "value", "effect"]);
+}
+
+/// Memory of one NUMA node that pods don't get.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryReservation {
+    /// Number of the NUMA node.
+    pub numa_node: i32,
+    /// `memory` or `hugepages-SIZE`, and how much of it.
+    pub limits: BTreeMap<String, Quantity>,
+}
+
+impl Described for Vec<MemoryReservation> {
+    const KIND: Kind = Kind::ObjectList(&["numaNode", "limits"]);
+}
+
+/// How long pods of a priority and above may take to end when the node shuts down.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PriorityGracePeriod {
+    /// Lowest priority of the group.
+    pub priority: i32,
+    /// Seconds.
+    pub shutdown_grace_period_seconds: i64,
+}
+
+impl Described for Vec<PriorityGracePeriod> {
+    const KIND: Kind = Kind::ObjectList(&["priority", "shutdownGracePeriodSeconds"]);
+}

@@ -1,0 +1,188 @@
+//! The kubelet's command-line flags: which there are, what they mean here, and what was given.
+//!
+//! Source: `cmd/kubelet/app/options` of Kubernetes 1.36.
+
+mod labels;
+mod parse;
+mod table;
+mod value;
+
+pub use parse::{FlagError, parse_flags};
+pub use table::all as all_flags;
+pub use value::FlagKind;
+
+use crate::field::Effect;
+use core::net::IpAddr;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// One flag.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag {
+    /// Name without dashes.
+    pub name: &'static str,
+    /// What values it takes.
+    pub kind: FlagKind,
+    /// What it means here.
+    pub role: Role,
+    /// What it does. Empty for a flag that sets a field: the field's own help says it.
+    pub help: &'static str,
+    /// What applies when it is not given. Empty: nothing, or the field's default.
+    pub default: &'static str,
+}
+
+/// What a flag means in Rubelet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It sets the field of the configuration at this path.
+    Field(&'static str),
+    /// It has a meaning of its own.
+    Own(Effect),
+    /// It is accepted and does nothing, for this reason.
+    Ignored(&'static str),
+    /// It is refused, for this reason.
+    Refused(&'static str),
+}
+
+/// Where the kubelet keeps its data unless told otherwise.
+const ROOT_DIR: &str = "/var/lib/kubelet";
+/// Where the kubelet keeps its certificates unless told otherwise.
+const CERT_DIR: &str = "/var/lib/kubelet/pki";
+
+/// The flags that were given.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Flags {
+    given: BTreeMap<&'static str, Value>,
+}
+
+impl Flags {
+    /// Each flag that was given with its value, in the order of the names.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static Flag, &Value)> {
+        self.given
+            .iter()
+            .filter_map(|(name, value)| Some((table::find(name)?, value)))
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        self.given
+            .get(name)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+    }
+
+    fn is_set(&self, name: &str) -> bool {
+        self.given.get(name) == Some(&Value::Bool(true))
+    }
+
+    /// Path of the configuration file.
+    #[must_use]
+    pub fn config(&self) -> Option<&str> {
+        self.text("config")
+    }
+
+    /// Path of the folder of drop-ins.
+    #[must_use]
+    pub fn config_dir(&self) -> Option<&str> {
+        self.text("config-dir")
+    }
+
+    /// Folder of the kubelet's data.
+    #[must_use]
+    pub fn root_dir(&self) -> &str {
+        self.text("root-dir").unwrap_or(ROOT_DIR)
+    }
+
+    /// Folder of the kubelet's certificates.
+    #[must_use]
+    pub fn cert_dir(&self) -> &str {
+        self.text("cert-dir").unwrap_or(CERT_DIR)
+    }
+
+    /// Name of the node in place of the machine's host name.
+    #[must_use]
+    pub fn hostname_override(&self) -> Option<&str> {
+        self.text("hostname-override")
+    }
+
+    /// Addresses of the node: none, one, or one of each family.
+    #[must_use]
+    pub fn node_ips(&self) -> Vec<IpAddr> {
+        let text = self.text("node-ip").unwrap_or_default();
+        text.split(',')
+            .filter_map(|address| address.trim().parse().ok())
+            .collect()
+    }
+
+    /// Labels for the Node object.
+    #[must_use]
+    pub fn node_labels(&self) -> BTreeMap<String, String> {
+        let labels = self.given.get("node-labels").and_then(Value::as_object);
+        let pairs = labels.into_iter().flatten();
+        pairs
+            .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+            .collect()
+    }
+
+    /// Verbosity of the log, if it was given.
+    #[must_use]
+    pub fn verbosity(&self) -> Option<u32> {
+        self.given
+            .get("v")
+            .and_then(Value::as_u64)
+            .and_then(|level| u32::try_from(level).ok())
+    }
+
+    /// Verbosity of single source files: pattern and level.
+    #[must_use]
+    pub fn vmodule(&self) -> Vec<(String, u32)> {
+        let items = self
+            .given
+            .get("vmodule")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        items
+            .filter_map(|item| {
+                let pattern = item.get("filePattern")?.as_str()?.to_owned();
+                let level = u32::try_from(item.get("verbosity")?.as_u64()?).ok()?;
+                Some((pattern, level))
+            })
+            .collect()
+    }
+
+    /// Format of the log, if it was given.
+    #[must_use]
+    pub fn logging_format(&self) -> Option<&str> {
+        self.text("logging-format")
+    }
+
+    /// Whether containers without a seccomp profile get the runtime's own.
+    #[must_use]
+    pub fn seccomp_default(&self) -> bool {
+        self.is_set("seccomp-default")
+    }
+
+    /// File that is locked while the agent runs.
+    #[must_use]
+    pub fn lock_file(&self) -> Option<&str> {
+        self.text("lock-file")
+    }
+
+    /// Whether the agent ends when somebody else opens the lock file.
+    #[must_use]
+    pub fn exit_on_lock_contention(&self) -> bool {
+        self.is_set("exit-on-lock-contention")
+    }
+
+    /// Whether help was asked for.
+    #[must_use]
+    pub fn help(&self) -> bool {
+        self.is_set("help")
+    }
+
+    /// Whether the version was asked for.
+    #[must_use]
+    pub fn version(&self) -> bool {
+        self.text("version").is_some_and(|text| text != "false")
+    }
+}

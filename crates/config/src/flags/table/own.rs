@@ -1,0 +1,180 @@
+//! Flags that are no fields of the configuration.
+
+use super::super::{CERT_DIR, Flag, FlagKind::*, ROOT_DIR, Role::*};
+use super::flag;
+use crate::field::Effect::{Cluster, NotYet, Works};
+
+const NO_CLUSTER: &str = "joining a cluster is not built yet; leave the flag out and give the pods \
+                          with --pod-manifest-path or --manifest-url";
+
+pub(super) const FLAGS: &[Flag] = &[
+    flag(
+        "help",
+        Bool,
+        Own(Works),
+        "false",
+        "Shows the flags, and ends. Short form: -h.",
+    ),
+    flag(
+        "version",
+        Version,
+        Own(Works),
+        "false",
+        "Shows the version, and ends.",
+    ),
+    flag(
+        "config",
+        Text,
+        Own(Works),
+        "",
+        "File with a KubeletConfiguration.",
+    ),
+    flag(
+        "config-dir",
+        Text,
+        Own(Works),
+        "",
+        "Folder of drop-ins: files that end in .conf, with a KubeletConfiguration each, which are \
+         merged into that of --config in the order of their names.",
+    ),
+    flag(
+        "root-dir",
+        Text,
+        Own(Works),
+        ROOT_DIR,
+        "Folder of the pods' volumes and all other data.",
+    ),
+    flag(
+        "hostname-override",
+        Text,
+        Own(Works),
+        "",
+        "Name of the node in place of the machine's host name.",
+    ),
+    flag(
+        "node-ip",
+        NodeIps,
+        Own(Works),
+        "",
+        "Address of the node, or one of each family.",
+    ),
+    flag(
+        "node-labels",
+        Labels,
+        Own(Cluster),
+        "",
+        "Labels for the Node object.",
+    ),
+    flag(
+        "cert-dir",
+        Text,
+        Own(Cluster),
+        CERT_DIR,
+        "Folder of the certificates.",
+    ),
+    flag(
+        "cloud-provider",
+        Text,
+        Own(Cluster),
+        "",
+        "`external` when a cloud looks after the node.",
+    ),
+    flag(
+        "kubeconfig",
+        Text,
+        Refused(NO_CLUSTER),
+        "",
+        "How to reach the API server.",
+    ),
+    flag(
+        "bootstrap-kubeconfig",
+        Text,
+        Refused(NO_CLUSTER),
+        "",
+        "How to reach the API server for a first certificate.",
+    ),
+    flag(
+        "seccomp-default",
+        Bool,
+        Own(Works),
+        "false",
+        "Switches the field `seccompDefault` on; false leaves it as it is.",
+    ),
+    flag(
+        "lock-file",
+        Text,
+        Own(Works),
+        "",
+        "File that is locked while the agent runs.",
+    ),
+    flag(
+        "exit-on-lock-contention",
+        Bool,
+        Own(Works),
+        "false",
+        "Ends when somebody else opens the file of --lock-file.",
+    ),
+    flag(
+        "image-credential-provider-config",
+        Text,
+        Own(NotYet),
+        "",
+        "File that says which plugins give passwords for registries.",
+    ),
+    flag(
+        "image-credential-provider-bin-dir",
+        Text,
+        Own(NotYet),
+        "",
+        "Folder of those plugins.",
+    ),
+    flag(
+        "runtime-cgroups",
+        Text,
+        Own(NotYet),
+        "",
+        "Cgroup of the runtime, for its metrics.",
+    ),
+    flag(
+        "minimum-container-ttl-duration",
+        Duration,
+        Own(NotYet),
+        "0s",
+        "How long an ended container is kept.",
+    ),
+    flag(
+        "maximum-dead-containers-per-container",
+        Int32,
+        Own(NotYet),
+        "1",
+        "How many ended instances of each container are kept.",
+    ),
+    flag(
+        "maximum-dead-containers",
+        Int32,
+        Own(NotYet),
+        "-1",
+        "How many ended containers are kept in all; -1 means any number.",
+    ),
+    flag(
+        "experimental-mounter-path",
+        Text,
+        Own(NotYet),
+        "",
+        "Program that mounts volumes.",
+    ),
+    flag(
+        "experimental-allocatable-ignore-eviction",
+        Bool,
+        Own(NotYet),
+        "false",
+        "Leaves eviction thresholds out of what the node offers.",
+    ),
+    flag(
+        "pod-infra-container-image",
+        Text,
+        Ignored("the runtime chooses the image of sandboxes, and the kubelet has dropped the flag"),
+        "",
+        "Image of the pods' sandboxes.",
+    ),
+];

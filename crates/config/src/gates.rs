@@ -1,0 +1,258 @@
+//! Feature gates: which names there are, what they are set to, and what setting one means here.
+//!
+//! Source of the rules: `k8s.io/component-base/featuregate` of Kubernetes 1.36.
+
+mod table;
+
+use std::collections::BTreeMap;
+use table::GATES;
+
+/// Sets every gate of stage alpha that is not named itself.
+const ALL_ALPHA: &str = "AllAlpha";
+/// Sets every gate of stage beta that is not named itself.
+const ALL_BETA: &str = "AllBeta";
+
+/// Gates that decide which configurations are valid. All others change nothing in Rubelet.
+const CONSULTED: [&str; 11] = [
+    "CPUManagerPolicyAlphaOptions",
+    "CPUManagerPolicyBetaOptions",
+    "CustomCPUCFSQuotaPeriod",
+    "GracefulNodeShutdown",
+    "GracefulNodeShutdownBasedOnPodPriority",
+    "KubeletCrashLoopBackOffMax",
+    "KubeletEnsureSecretPulledImages",
+    "LoggingAlphaOptions",
+    "MemoryQoS",
+    "QOSReserved",
+    "RotateKubeletServerCertificate",
+];
+
+/// How far a feature is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Off unless asked for.
+    Alpha,
+    /// On unless upstream is in doubt.
+    Beta,
+    /// Here to stay.
+    Stable,
+    /// About to go.
+    Deprecated,
+}
+
+/// Which component a gate is for. A kubelet accepts all of them, so that one list of gates can be
+/// given to every component of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The kubelet's.
+    Kubelet,
+    /// Another component's.
+    Other,
+}
+
+/// One feature gate.
+#[derive(Clone, Copy, Debug)]
+pub struct Gate {
+    /// Name as upstream writes it.
+    pub name: &'static str,
+    /// What it is when it is not set.
+    pub default: bool,
+    /// How far the feature is.
+    pub stage: Stage,
+    /// Whether it can't be set to anything but its default.
+    pub locked: bool,
+    /// Which component it is for.
+    pub whose: Whose,
+}
+
+impl Gate {
+    const fn new(
+        name: &'static str,
+        default: bool,
+        stage: Stage,
+        locked: bool,
+        whose: Whose,
+    ) -> Self {
+        Self {
+            name,
+            default,
+            stage,
+            locked,
+            whose,
+        }
+    }
+
+    /// The gate of this name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        GATES
+            .binary_search_by(|gate| gate.name.cmp(name))
+            .ok()
+            .map(|index| &GATES[index])
+    }
+
+    /// Every gate, in the order of the names.
+    #[must_use]
+    pub fn all() -> &'static [Self] {
+        GATES
+    }
+
+    /// Whether setting it to other than its default changes anything here.
+    pub(crate) fn has_effect(&self) -> bool {
+        CONSULTED.contains(&self.name)
+    }
+}
+
+/// Why a gate can't be set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GateError {
+    /// No component has a gate of this name.
+    #[error("unknown feature gate{}", match nearest {
+        Some(nearest) => format!("; did you mean {nearest:?}?"),
+        None => "; Kubernetes 1.36 has none of this name".to_owned(),
+    })]
+    Unknown {
+        /// The name that was given.
+        name: String,
+        /// The name that may have been meant.
+        nearest: Option<&'static str>,
+    },
+    /// The gate is locked to its default.
+    #[error("can't be {}; the feature is fixed to {default} and the gate about to go", !default)]
+    Locked {
+        /// Name of the gate.
+        name: &'static str,
+        /// The only value it has.
+        default: bool,
+    },
+}
+
+/// What each feature gate is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FeatureGates {
+    set: BTreeMap<&'static str, bool>,
+    all_alpha: Option<bool>,
+    all_beta: Option<bool>,
+}
+
+impl FeatureGates {
+    /// Reads the field `featureGates`.
+    ///
+    /// # Errors
+    /// A name is unknown, or a gate that is fixed is set to the other value. The error comes with the
+    /// name of the gate.
+    pub fn from_map(map: &BTreeMap<String, bool>) -> Result<Self, (String, GateError)> {
+        let mut gates = Self::default();
+        for (name, &value) in map {
+            match name.as_str() {
+                ALL_ALPHA => gates.all_alpha = Some(value),
+                ALL_BETA => gates.all_beta = Some(value),
+                _ => {
+                    let fail = |error| (name.clone(), error);
+                    let gate = Gate::find(name).ok_or_else(|| fail(unknown(name)))?;
+                    if gate.locked && value != gate.default {
+                        let (name, default) = (gate.name, gate.default);
+                        return Err(fail(GateError::Locked { name, default }));
+                    }
+                    gates.set.insert(gate.name, value);
+                }
+            }
+        }
+        Ok(gates)
+    }
+
+    /// Whether the feature of this name is on. A name that does not exist is off.
+    #[must_use]
+    pub fn enabled(&self, name: &str) -> bool {
+        let Some(gate) = Gate::find(name) else {
+            return false;
+        };
+        if gate.locked {
+            return gate.default;
+        }
+        let by_stage = match gate.stage {
+            Stage::Alpha => self.all_alpha,
+            Stage::Beta => self.all_beta,
+            Stage::Stable | Stage::Deprecated => None,
+        };
+        self.set
+            .get(name)
+            .copied()
+            .or(by_stage)
+            .unwrap_or(gate.default)
+    }
+}
+
+fn unknown(name: &str) -> GateError {
+    let candidates = GATES.iter().map(|gate| gate.name);
+    GateError::Unknown {
+        name: name.to_owned(),
+        nearest: rubelet_yaml::nearest(name, candidates),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FeatureGates, Gate, GateError, Stage, Whose};
+    use std::collections::BTreeMap;
+
+    fn gates(entries: &[(&str, bool)]) -> Result<FeatureGates, (String, GateError)> {
+        let map: BTreeMap<String, bool> = entries
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value))
+            .collect();
+        FeatureGates::from_map(&map)
+    }
+
+    #[test]
+    fn the_table_is_sorted_so_that_names_are_found() {
+        assert!(Gate::all().is_sorted_by(|a, b| a.name < b.name));
+        assert_eq!(Gate::find("NodeSwap").unwrap().stage, Stage::Stable);
+        assert_eq!(Gate::find("GangScheduling").unwrap().whose, Whose::Other);
+        for name in super::CONSULTED {
+            assert!(Gate::find(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_gate_is_what_it_was_set_to_else_its_default() {
+        let gates = gates(&[("MemoryQoS", true), ("KubeletCrashLoopBackOffMax", false)]).unwrap();
+        assert!(gates.enabled("MemoryQoS"));
+        assert!(!gates.enabled("KubeletCrashLoopBackOffMax"));
+        assert!(gates.enabled("GracefulNodeShutdown"));
+        assert!(!gates.enabled("EventedPLEG"));
+        assert!(!gates.enabled("NoSuchGate"));
+    }
+
+    #[test]
+    fn a_stage_is_set_as_a_whole_except_what_is_named() {
+        let gates = gates(&[
+            ("AllAlpha", true),
+            ("EventedPLEG", false),
+            ("AllBeta", false),
+        ])
+        .unwrap();
+        assert!(gates.enabled("MemoryQoS"));
+        assert!(!gates.enabled("EventedPLEG"));
+        assert!(!gates.enabled("GracefulNodeShutdown"));
+        assert!(gates.enabled("NodeSwap"));
+    }
+
+    #[test]
+    fn unknown_and_fixed_gates_are_refused() {
+        let message = |name: &str, value| gates(&[(name, value)]).unwrap_err().1.to_string();
+        assert_eq!(
+            message("GracefulNodeShutdwn", true),
+            "unknown feature gate; did you mean \"GracefulNodeShutdown\"?"
+        );
+        assert_eq!(
+            message("Dockershim", true),
+            "unknown feature gate; Kubernetes 1.36 has none of this name"
+        );
+        assert_eq!(
+            message("NodeSwap", false),
+            "can't be false; the feature is fixed to true and the gate about to go"
+        );
+        assert!(gates(&[("NodeSwap", true), ("GangScheduling", true)]).is_ok());
+    }
+}

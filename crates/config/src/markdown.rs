@@ -1,0 +1,47 @@
+//! The reference pages and the help text, made from the tables.
+
+mod configuration;
+mod flags;
+
+pub use configuration::configuration_markdown;
+pub use flags::{flags_help, flags_markdown};
+
+use crate::field::{Field, each_leaf};
+use crate::fields::KubeletConfiguration;
+use serde_json::Value;
+
+/// The field at `path`.
+fn field_at(path: &str) -> Option<&'static Field> {
+    let mut found = None;
+    each_leaf(KubeletConfiguration::FIELDS, "", &mut |known, field| {
+        if known == path {
+            found = Some(field);
+        }
+    });
+    found
+}
+
+/// Text in a cell of a table.
+fn cell(text: &str) -> String {
+    text.trim().replace('|', "\\|").replace('\n', " ")
+}
+
+/// A value as it would stand in a file, or nothing.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) if text.is_empty() => String::new(),
+        Value::String(text) => format!("`{text}`"),
+        Value::Array(items) if items.is_empty() => String::new(),
+        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(", "),
+        Value::Object(fields) if fields.is_empty() => String::new(),
+        Value::Object(fields) => {
+            let pair = |(key, value): (&String, &Value)| match value {
+                Value::String(text) => format!("`{key}: {text}`"),
+                other => format!("`{key}: {other}`"),
+            };
+            fields.iter().map(pair).collect::<Vec<_>>().join(", ")
+        }
+        other => format!("`{other}`"),
+    }
+}

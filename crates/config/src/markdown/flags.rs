@@ -1,0 +1,125 @@
+//! `docs/flags.md` and the text of `--help`.
+
+use super::{cell, field_at, shown};
+use crate::field::Effect;
+use crate::fields::KubeletConfiguration;
+use crate::flags::{Flag, Role, all_flags};
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// The text of `docs/flags.md`.
+#[must_use]
+pub fn flags_markdown() -> String {
+    let mut page = "# Flags\n\
+         \n\
+         <!-- Made from the tables in crates/config. Change those, and run its tests. -->\n\
+         \n\
+         The flags of `rubelet run`, and of `rubelet` when it is called as `kubelet`. They are spelt as \
+         the kubelet spells them: `--name value` or `--name=value`, `_` may stand for `-`, a boolean may \
+         stand alone, lists and mappings may be given more than once, and otherwise the last one wins. \
+         An unknown flag is an error.\n\
+         \n\
+         ## Flags that are no fields\n\
+         \n\
+         | Flag | Value | Default | Effect | Meaning |\n|---|---|---|---|---|\n"
+        .to_owned();
+    for flag in all_flags() {
+        let (effect, reason) = match flag.role {
+            Role::Own(effect) => (effect.name(), ""),
+            Role::Refused(reason) => ("refused", reason),
+            Role::Field(_) | Role::Ignored(_) => continue,
+        };
+        row(&mut page, flag, effect, &sentence(flag.help, reason));
+    }
+    page.push_str(
+        "\n## Flags that set a field\n\
+         \n\
+         Each sets the [field](configuration.md) named beside it, whatever the files say. A file is the \
+         better place, because it can be checked with `rubelet config validate`.\n\
+         \n\
+         | Flag | Value | Field | Default | Effect | Meaning |\n|---|---|---|---|---|---|\n",
+    );
+    for flag in all_flags() {
+        if let Role::Field(path) = flag.role {
+            let field = field_at(path).expect("the test of the table finds each field");
+            writeln!(
+                page,
+                "| `--{}` | {} | `{path}` | {} | {} | {} |",
+                flag.name,
+                cell(flag.kind.example()),
+                shown(&default_of(path)),
+                field.effect.name(),
+                cell(field.help),
+            )
+            .expect("a String takes any text");
+        }
+    }
+    page.push_str(
+        "\n## Flags that are accepted and do nothing\n\
+         \n\
+         Each gives a warning at the start.\n\
+         \n\
+         | Flag | Value | Default | Effect | Meaning in the kubelet, and why not here |\n\
+         |---|---|---|---|---|\n",
+    );
+    for flag in all_flags() {
+        if let Role::Ignored(reason) = flag.role {
+            row(&mut page, flag, "none", &sentence(flag.help, reason));
+        }
+    }
+    page
+}
+
+fn row(page: &mut String, flag: &Flag, effect: &str, meaning: &str) {
+    let default = shown(&Value::from(flag.default));
+    writeln!(
+        page,
+        "| `--{}` | {} | {default} | {effect} | {} |",
+        flag.name,
+        cell(flag.kind.example()),
+        cell(meaning),
+    )
+    .expect("a String takes any text");
+}
+
+/// The help, and the reason as a sentence behind it.
+fn sentence(help: &str, reason: &str) -> String {
+    let mut letters = reason.chars();
+    match letters.next() {
+        Some(first) => format!("{help} {}{}.", first.to_uppercase(), letters.as_str()),
+        None => help.to_owned(),
+    }
+}
+
+fn default_of(path: &str) -> Value {
+    let defaults = serde_json::to_value(KubeletConfiguration::default()).unwrap_or_default();
+    let pointer = format!("/{}", path.replace('.', "/"));
+    defaults.pointer(&pointer).cloned().unwrap_or_default()
+}
+
+/// The flags as `--help` lists them: those that do something today, one a line, with their meaning
+/// below.
+#[must_use]
+pub fn flags_help() -> String {
+    let mut text = String::new();
+    let mut names: Vec<(&str, String, &str)> = all_flags()
+        .filter_map(|flag| {
+            let value = flag.kind.example().to_owned();
+            match flag.role {
+                Role::Own(Effect::Works) => Some((flag.name, value, flag.help)),
+                Role::Field(path) => field_at(path)
+                    .filter(|field| field.effect == Effect::Works)
+                    .map(|field| (flag.name, value, field.help.trim())),
+                Role::Own(_) | Role::Ignored(_) | Role::Refused(_) => None,
+            }
+        })
+        .collect();
+    names.sort_unstable();
+    for (name, value, help) in names {
+        let dashes = if name.len() == 1 { "-" } else { "--" };
+        writeln!(text, "  {dashes}{name} {value}\n        {help}")
+            .expect("a String takes any text");
+    }
+    text.push_str("\nMore flags of the kubelet are accepted; docs/flags.md lists them all.\n");
+    text
+}

@@ -1,0 +1,60 @@
+//! The container runtime and how it is used.
+
+use super::{Check, Verdict, broken, not_zero, one_of};
+use std::time::Duration;
+
+pub(super) fn validate(check: &Check<'_>) -> Verdict {
+    let config = check.config;
+    endpoint(
+        "containerRuntimeEndpoint",
+        &config.container_runtime_endpoint,
+    )?;
+    if !config.image_service_endpoint.is_empty() {
+        endpoint("imageServiceEndpoint", &config.image_service_endpoint)?;
+    }
+    not_zero("runtimeRequestTimeout", config.runtime_request_timeout)?;
+    one_of(
+        "cgroupDriver",
+        &config.cgroup_driver,
+        &["cgroupfs", "systemd"],
+    )?;
+    let modes = ["none", "hairpin-veth", "promiscuous-bridge"];
+    one_of("hairpinMode", &config.hairpin_mode, &modes)?;
+    crash_loop(check)
+}
+
+fn endpoint(field: &str, value: &str) -> Verdict {
+    let path = value.strip_prefix("unix://").unwrap_or(value);
+    match path.starts_with('/') && path.len() > 1 {
+        true => Ok(()),
+        false => {
+            let example = "unix:///run/containerd/containerd.sock";
+            let message = format!("must be a unix socket such as {example}, is {value:?}");
+            broken([field], message)
+        }
+    }
+}
+
+fn crash_loop(check: &Check<'_>) -> Verdict {
+    let field = "crashLoopBackOff.maxContainerRestartPeriod";
+    if !check.gates.enabled("KubeletCrashLoopBackOffMax") {
+        return match (check.given)(field) {
+            true => broken(
+                [field],
+                "needs the feature gate KubeletCrashLoopBackOffMax".to_owned(),
+            ),
+            false => Ok(()),
+        };
+    }
+    let period = check
+        .config
+        .crash_loop_back_off
+        .max_container_restart_period;
+    match (Duration::from_secs(1)..=Duration::from_secs(300)).contains(&period) {
+        true => Ok(()),
+        false => {
+            let period = rubelet_base::duration::format_go(period);
+            broken([field], format!("must be from 1s to 300s, is {period}"))
+        }
+    }
+}

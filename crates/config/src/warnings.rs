@@ -1,0 +1,105 @@
+//! What was given and has no effect yet: never an error, and never silent.
+
+use crate::field::{Effect, each_leaf};
+use crate::fields::KubeletConfiguration;
+use crate::flags::{Flags, Role};
+use crate::gates::{FeatureGates, Gate, Whose};
+use crate::origins::{Origin, Origins};
+use rubelet_yaml::join_path;
+use serde_json::Value;
+use std::fmt;
+
+/// Something that was given and does nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// Who gave it.
+    pub origin: Origin,
+    /// Path of the field. Empty for a flag that is no field.
+    pub field: String,
+    /// Why it does nothing.
+    pub message: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.origin {
+            Origin::File { path, line } | Origin::DropIn { path, line } => {
+                write!(f, "{path}:{line}: {}: {}", self.field, self.message)
+            }
+            Origin::Flag { name } => write!(f, "--{name}: {}", self.message),
+            Origin::Default => write!(f, "{}: {}", self.field, self.message),
+        }
+    }
+}
+
+pub(crate) fn warnings(
+    config: &KubeletConfiguration,
+    gates: &FeatureGates,
+    origins: &Origins,
+    flags: &Flags,
+) -> Vec<Warning> {
+    let mut found = Vec::new();
+    fields(config, origins, &mut found);
+    features(config, gates, origins, &mut found);
+    for (flag, _) in flags.iter() {
+        let message = match flag.role {
+            Role::Own(Effect::NotYet) => "has no effect yet".to_owned(),
+            Role::Ignored(reason) => format!("has no effect: {reason}"),
+            Role::Own(_) | Role::Field(_) | Role::Refused(_) => continue,
+        };
+        let origin = Origin::Flag { name: flag.name };
+        found.push(Warning {
+            origin,
+            field: String::new(),
+            message,
+        });
+    }
+    found
+}
+
+fn fields(config: &KubeletConfiguration, origins: &Origins, found: &mut Vec<Warning>) {
+    let json = |config: &KubeletConfiguration| serde_json::to_value(config).unwrap_or_default();
+    let (given, default) = (json(config), json(&KubeletConfiguration::default()));
+    each_leaf(KubeletConfiguration::FIELDS, "", &mut |path, field| {
+        if field.effect != Effect::NotYet || at(&given, path) == at(&default, path) {
+            return;
+        }
+        if let Some((_, origin)) = origins.within(path) {
+            let (origin, message) = (origin.clone(), "has no effect yet".to_owned());
+            found.push(Warning {
+                origin,
+                field: path.to_owned(),
+                message,
+            });
+        }
+    });
+}
+
+fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
+    path.split('.')
+        .fold(value, |value, key| value.get(key).unwrap_or(&Value::Null))
+}
+
+fn features(
+    config: &KubeletConfiguration,
+    gates: &FeatureGates,
+    origins: &Origins,
+    found: &mut Vec<Warning>,
+) {
+    for name in config.feature_gates.keys() {
+        let Some(gate) = Gate::find(name) else {
+            continue;
+        };
+        let changed = gates.enabled(name) != gate.default;
+        if changed && gate.whose == Whose::Kubelet && !gate.has_effect() {
+            let field = join_path("featureGates", name);
+            let origin = origins.of(&field).clone();
+            let message = "this feature gate has no effect yet".to_owned();
+            found.push(Warning {
+                origin,
+                field,
+                message,
+            });
+        }
+    }
+}

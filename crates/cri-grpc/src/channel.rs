@@ -1,0 +1,147 @@
+//! One HTTP/2 connection over a unix socket, made when it is needed and again when it is lost.
+//!
+//! Nothing waits here on purpose: a call that cannot connect fails at once, and whoever made it
+//! decides when to try again.
+
+use std::{
+    error::Error as _,
+    future::Future,
+    io,
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use http::{Request, Response};
+use http_body_util::{BodyExt, combinators::MapErr};
+use hyper::{body::Incoming, client::conn::http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::{net::UnixStream, sync::Mutex};
+use tonic::{Status, body::Body};
+use tower::Service;
+
+/// How much of one answer, and of all answers, the runtime may send before we have read it. Small,
+/// because the socket is local and what is in flight is memory of ours.
+const STREAM_WINDOW: u32 = 64 * 1024;
+const CONNECTION_WINDOW: u32 = 256 * 1024;
+
+/// A runtime's error message travels in a header; containerd's can quote whole files.
+const HEADER_LIST_SIZE: u32 = 256 * 1024;
+
+/// Outgoing requests are small; this bounds what one stream may have queued.
+const SEND_BUFFER: usize = 64 * 1024;
+
+/// A handle on the connection. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Channel(Arc<Shared>);
+
+struct Shared {
+    socket: PathBuf,
+    /// Locked while connecting, so that callers who find no connection make one between them.
+    connection: Mutex<Option<http2::SendRequest<Body>>>,
+}
+
+/// An answer whose broken-off body reads as an unavailable runtime.
+type Answer = Response<MapErr<Incoming, fn(hyper::Error) -> Status>>;
+
+impl Channel {
+    pub(crate) fn new(socket: PathBuf) -> Self {
+        Self(Arc::new(Shared {
+            socket,
+            connection: Mutex::new(None),
+        }))
+    }
+
+    pub(crate) fn socket(&self) -> &Path {
+        &self.0.socket
+    }
+
+    async fn send(self, request: Request<Body>) -> Result<Answer, Status> {
+        let mut sender = self.0.sender().await?;
+        let answer = match sender.try_send_request(request).await {
+            Ok(answer) => answer,
+            Err(mut failure) => {
+                // Given back means that not a byte left: the connection had just gone away.
+                let Some(unsent) = failure.take_message() else {
+                    return Err(lost(&failure.into_error()));
+                };
+                let mut sender = self.0.sender().await?;
+                sender
+                    .try_send_request(unsent)
+                    .await
+                    .map_err(|failure| lost(&failure.into_error()))?
+            }
+        };
+        Ok(answer.map(|body| body.map_err((|error| lost(&error)) as fn(hyper::Error) -> Status)))
+    }
+}
+
+impl Shared {
+    async fn sender(&self) -> Result<http2::SendRequest<Body>, Status> {
+        let mut connection = self.connection.lock().await;
+        if let Some(sender) = connection.as_ref().filter(|sender| !sender.is_closed()) {
+            return Ok(sender.clone());
+        }
+        let sender = self.connect().await?;
+        *connection = Some(sender.clone());
+        Ok(sender)
+    }
+
+    async fn connect(&self) -> Result<http2::SendRequest<Body>, Status> {
+        let stream = UnixStream::connect(&self.socket).await.map_err(|error| {
+            let socket = self.socket.display();
+            Status::unavailable(format!("cannot connect to {socket}: {}", reason(&error)))
+        })?;
+        let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_header_list_size(HEADER_LIST_SIZE)
+            .max_send_buf_size(SEND_BUFFER)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| lost(&error))?;
+        tracing::debug!(socket = %self.socket.display(), "connected to the runtime");
+        // Ends by itself: when the last sender is dropped or the runtime closes the socket.
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "the connection to the runtime broke");
+            }
+        });
+        Ok(sender)
+    }
+}
+
+/// What an operator needs to hear about a connect that failed.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such socket; is the runtime running?".to_owned(),
+        io::ErrorKind::ConnectionRefused => {
+            "nobody listens there; is the runtime running?".to_owned()
+        }
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+fn lost(error: &hyper::Error) -> Status {
+    let cause = error
+        .source()
+        .map(|cause| format!(" ({cause})"))
+        .unwrap_or_default();
+    Status::unavailable(format!("the connection was lost: {error}{cause}"))
+}
+
+impl Service<Request<Body>> for Channel {
+    type Response = Answer;
+    type Error = Status;
+    type Future = Pin<Box<dyn Future<Output = Result<Answer, Status>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        Box::pin(self.clone().send(request))
+    }
+}

@@ -1,0 +1,144 @@
+//! The client: both CRI services of a runtime behind one socket.
+
+/// Implements one of the traits, call by call, with the generated client of the same service.
+macro_rules! rpcs {
+    ($trait:ident through $client:ident: $($method:ident $request:ident $response:ident;)*) => {
+        #[async_trait::async_trait]
+        impl rubelet_cri::$trait for super::CriClient {
+            $(async fn $method(&self, request: v1::$request) -> CriResult<v1::$response> {
+                let mut client = self.$client.clone();
+                self.unary(request, |request| async move { client.$method(request).await }).await
+            })*
+        }
+    };
+}
+
+mod images;
+mod runtime;
+
+use std::{future::Future, path::Path, sync::Arc};
+
+use rubelet_cri::{
+    Call, CriError, CriErrorKind, CriResult, Timeouts,
+    v1::{image_service_client::ImageServiceClient, runtime_service_client::RuntimeServiceClient},
+};
+use tokio::time::Instant;
+use tonic::{Request, Response, Status};
+
+use crate::{
+    CallObserver, EndpointError, IgnoreCalls, MAX_MESSAGE_SIZE, channel::Channel,
+    endpoint::socket_path, status::error_from,
+};
+
+/// A runtime behind a unix socket. Implements both traits of `rubelet-cri`; clones share one
+/// connection.
+///
+/// Each call carries a deadline and, where it cannot connect, fails at once with the kind
+/// `Unavailable`. A lost connection is made anew by the next call. Dropping a call's future cancels
+/// the RPC in the runtime.
+#[derive(Clone)]
+pub struct CriClient {
+    channel: Channel,
+    timeouts: Timeouts,
+    observer: Arc<dyn CallObserver>,
+    runtime: RuntimeServiceClient<Channel>,
+    images: ImageServiceClient<Channel>,
+}
+
+impl CriClient {
+    /// A client for the runtime at `endpoint`: `unix:///path`, `unix:/path` or an absolute path.
+    /// Connects with the first call, not now.
+    ///
+    /// # Errors
+    /// The endpoint names no unix socket.
+    pub fn connect_lazy(endpoint: &str, timeouts: Timeouts) -> Result<Self, EndpointError> {
+        let channel = Channel::new(socket_path(endpoint)?);
+        // The name that grpc-go, and so every runtime in Go, expects for a unix socket.
+        let origin = http::Uri::from_static("http://localhost");
+        Ok(Self {
+            runtime: RuntimeServiceClient::with_origin(channel.clone(), origin.clone())
+                .max_decoding_message_size(MAX_MESSAGE_SIZE),
+            images: ImageServiceClient::with_origin(channel.clone(), origin)
+                .max_decoding_message_size(MAX_MESSAGE_SIZE),
+            channel,
+            timeouts,
+            observer: Arc::new(IgnoreCalls),
+        })
+    }
+
+    /// The same client, telling `observer` of each call's end.
+    #[must_use]
+    pub fn with_observer(self, observer: Arc<dyn CallObserver>) -> Self {
+        Self { observer, ..self }
+    }
+
+    /// The runtime's socket.
+    #[must_use]
+    pub fn socket(&self) -> &Path {
+        self.channel.socket()
+    }
+
+    async fn unary<C, F>(
+        &self,
+        message: C,
+        send: impl FnOnce(Request<C>) -> F,
+    ) -> CriResult<C::Response>
+    where
+        C: Call,
+        F: Future<Output = Result<Response<C::Response>, Status>>,
+    {
+        let call = C::NAME;
+        let deadline = message.deadline(&self.timeouts);
+        let ended = CallEnd::new(call, self.observer.as_ref());
+        let mut request = Request::new(message);
+        if let Some(limit) = deadline {
+            // So that the runtime gives up too, even if our cancelling never reaches it.
+            request.set_timeout(limit);
+        }
+        let answer = match deadline {
+            None => send(request).await,
+            Some(limit) => match tokio::time::timeout(limit, send(request)).await {
+                Ok(answer) => answer,
+                Err(_) => {
+                    let kind = CriErrorKind::DeadlineExceeded(limit);
+                    return ended.with(Err(CriError::new(call, kind, "")));
+                }
+            },
+        };
+        let result = answer
+            .map(Response::into_inner)
+            .map_err(|status| error_from(call, &status, deadline));
+        ended.with(result)
+    }
+}
+
+/// Tells the observer how a call ended, also when its future is dropped.
+struct CallEnd<'a> {
+    call: &'static str,
+    start: Instant,
+    outcome: Result<(), CriErrorKind>,
+    observer: &'a dyn CallObserver,
+}
+
+impl<'a> CallEnd<'a> {
+    fn new(call: &'static str, observer: &'a dyn CallObserver) -> Self {
+        Self {
+            call,
+            start: Instant::now(),
+            outcome: Err(CriErrorKind::Canceled),
+            observer,
+        }
+    }
+
+    fn with<R>(mut self, result: CriResult<R>) -> CriResult<R> {
+        self.outcome = result.as_ref().map(|_| ()).map_err(|error| error.kind);
+        result
+    }
+}
+
+impl Drop for CallEnd<'_> {
+    fn drop(&mut self) {
+        self.observer
+            .call_ended(self.call, self.start.elapsed(), self.outcome);
+    }
+}

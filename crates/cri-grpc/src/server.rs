@@ -1,0 +1,114 @@
+//! Both services of an implementor on a unix socket.
+
+mod rpcs;
+
+use std::{convert::Infallible, future::Future, io, sync::Arc, time::Duration};
+
+use http::Request;
+use hyper::{body::Incoming, server::conn::http2, service::service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rpcs::{ImageRpcs, RuntimeRpcs};
+use rubelet_cri::{
+    ImageService, RuntimeService,
+    v1::{
+        image_service_server::{self, ImageServiceServer},
+        runtime_service_server::RuntimeServiceServer,
+    },
+};
+use tokio::{
+    net::{UnixListener, UnixStream},
+    sync::watch,
+    task::JoinSet,
+};
+use tower::Service;
+
+use crate::MAX_MESSAGE_SIZE;
+
+/// How long to leave a listener alone that cannot accept, usually for want of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+#[derive(Clone)]
+struct Services {
+    runtime: RuntimeServiceServer<RuntimeRpcs>,
+    images: ImageServiceServer<ImageRpcs>,
+}
+
+/// Serves both services to whoever connects to `listener`, until `shutdown` resolves.
+///
+/// Then it accepts nobody any more, lets the calls under way finish and returns. Dropping the
+/// future instead cuts every connection at once, as a killed runtime does.
+pub async fn serve(
+    listener: UnixListener,
+    runtime: Arc<dyn RuntimeService>,
+    images: Arc<dyn ImageService>,
+    shutdown: impl Future<Output = ()>,
+) {
+    let services = Services {
+        runtime: RuntimeServiceServer::new(RuntimeRpcs(runtime))
+            .max_decoding_message_size(MAX_MESSAGE_SIZE),
+        images: ImageServiceServer::new(ImageRpcs(images))
+            .max_decoding_message_size(MAX_MESSAGE_SIZE),
+    };
+    let (stop, stopped) = watch::channel(false);
+    let mut connections = JoinSet::new();
+    tokio::pin!(shutdown);
+    loop {
+        tokio::select! {
+            () = &mut shutdown => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(connection(stream, services.clone(), stopped.clone()));
+                }
+                Err(error) => pause(&error).await,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+    drop(listener);
+    // The receivers live in the connections; with none of them there is nobody to tell.
+    let _ = stop.send(true);
+    while connections.join_next().await.is_some() {}
+}
+
+async fn pause(error: &io::Error) {
+    if error.kind() != io::ErrorKind::ConnectionAborted {
+        tracing::warn!(%error, "cannot accept a connection");
+        tokio::time::sleep(ACCEPT_PAUSE).await;
+    }
+}
+
+async fn connection(stream: UnixStream, services: Services, mut stopped: watch::Receiver<bool>) {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let mut services = services.clone();
+        async move {
+            let images = format!("/{}/", image_service_server::SERVICE_NAME);
+            let answer = if request.uri().path().starts_with(&images) {
+                services.images.call(request).await
+            } else {
+                services.runtime.call(request).await
+            };
+            Ok::<_, Infallible>(match answer {
+                Ok(answer) => answer,
+                Err(never) => match never {},
+            })
+        }
+    });
+    let connection =
+        http2::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = told(&mut stopped) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a client's connection broke");
+    }
+}
+
+async fn told(stopped: &mut watch::Receiver<bool>) {
+    // An error means that `serve` is gone, and this task with it.
+    let _ = stopped.wait_for(|stopped| *stopped).await;
+}

@@ -1,0 +1,101 @@
+//! Calls the runtime never answers.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use rubelet_cri::{CriErrorKind, ImageService, RuntimeService, v1};
+use rubelet_cri_grpc::CallObserver;
+
+use crate::runtime::Served;
+
+#[tokio::test]
+async fn the_deadline_ends_the_call_here_and_in_the_runtime() {
+    let limit = Duration::from_millis(50);
+    let served = Served::with_request_timeout(limit);
+    let error = served
+        .client
+        .container_status(v1::ContainerStatusRequest::default())
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind, CriErrorKind::DeadlineExceeded(limit));
+    assert_eq!(error.to_string(), "ContainerStatus: no answer within 50ms");
+    served.runtime.cancelled.notified().await;
+}
+
+#[tokio::test]
+async fn dropping_a_pull_cancels_it_in_the_runtime() {
+    let served = Served::with_request_timeout(Duration::from_millis(1));
+    let pull = served.client.pull_image(v1::PullImageRequest::default());
+    tokio::select! {
+        answer = pull => panic!("it never answers: {answer:?}"),
+        () = served.runtime.hung.notified() => {}
+    }
+    served.runtime.cancelled.notified().await;
+}
+
+#[tokio::test]
+async fn a_call_that_hangs_holds_up_no_other() {
+    let served = Served::new();
+    let command = v1::ExecSyncRequest {
+        timeout: 0,
+        ..Default::default()
+    };
+    tokio::select! {
+        answer = served.client.exec_sync(command) => panic!("it never answers: {answer:?}"),
+        () = async {
+            served.runtime.hung.notified().await;
+            for _ in 0..100 {
+                served.client.version(v1::VersionRequest::default()).await.unwrap();
+            }
+        } => {}
+    }
+}
+
+#[derive(Default)]
+struct Recorder(Mutex<Vec<(&'static str, Result<(), CriErrorKind>)>>);
+
+impl CallObserver for Recorder {
+    fn call_ended(&self, call: &'static str, _: Duration, outcome: Result<(), CriErrorKind>) {
+        self.0
+            .lock()
+            .expect("no test panics with it")
+            .push((call, outcome));
+    }
+}
+
+#[tokio::test]
+async fn the_observer_is_told_of_every_end_even_of_a_dropped_call() {
+    let limit = Duration::from_millis(300);
+    let served = Served::with_request_timeout(limit);
+    let recorder = Arc::new(Recorder::default());
+    let client = served.client.clone().with_observer(recorder.clone());
+
+    client.version(v1::VersionRequest::default()).await.unwrap();
+    client
+        .start_container(v1::StartContainerRequest::default())
+        .await
+        .unwrap_err();
+    client
+        .container_status(v1::ContainerStatusRequest::default())
+        .await
+        .unwrap_err();
+    served.runtime.hung.notified().await;
+    tokio::select! {
+        answer = client.pull_image(v1::PullImageRequest::default()) => panic!("{answer:?}"),
+        () = served.runtime.hung.notified() => {}
+    }
+    assert_eq!(
+        *recorder.0.lock().unwrap(),
+        [
+            ("Version", Ok(())),
+            ("StartContainer", Err(CriErrorKind::Unimplemented)),
+            (
+                "ContainerStatus",
+                Err(CriErrorKind::DeadlineExceeded(limit))
+            ),
+            ("PullImage", Err(CriErrorKind::Canceled)),
+        ]
+    );
+}

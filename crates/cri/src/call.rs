@@ -1,0 +1,142 @@
+//! What belongs to each call: its name, its answer and how long it may take.
+//!
+//! Source of the deadlines: Kubernetes' cri-client. Most calls get the request timeout, those that
+//! wait for something by design get that on top, and a pull has no end of its own.
+
+use std::time::Duration;
+
+use crate::v1;
+
+/// The deadlines of all calls, derived from one setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// `runtimeRequestTimeout` of the configuration.
+    pub request: Duration,
+}
+
+impl Default for Timeouts {
+    /// Two minutes, the kubelet's default.
+    fn default() -> Self {
+        Self {
+            request: Duration::from_secs(120),
+        }
+    }
+}
+
+/// A request message, and with it a call of one of the two services.
+pub trait Call: Send + 'static {
+    /// The RPC as the proto names it, such as `RunPodSandbox`.
+    const NAME: &'static str;
+
+    /// The message of a successful answer.
+    type Response: Send + 'static;
+
+    /// How long this call may take from the request to the answer; `None` means for ever.
+    fn deadline(&self, timeouts: &Timeouts) -> Option<Duration> {
+        Some(timeouts.request)
+    }
+}
+
+macro_rules! calls {
+    ($($name:literal $request:ident $response:ident $({ $deadline:item })?;)*) => {
+        /// The names of all calls of both services.
+        pub const CALLS: &[&str] = &[$($name),*];
+
+        $(impl Call for v1::$request {
+            const NAME: &'static str = $name;
+            type Response = v1::$response;
+            $($deadline)?
+        })*
+    };
+}
+
+calls! {
+    "Version" VersionRequest VersionResponse;
+    "Status" StatusRequest StatusResponse;
+    "RuntimeConfig" RuntimeConfigRequest RuntimeConfigResponse;
+    "UpdateRuntimeConfig" UpdateRuntimeConfigRequest UpdateRuntimeConfigResponse;
+    // It may have to pull the pause image and to set a network up.
+    "RunPodSandbox" RunPodSandboxRequest RunPodSandboxResponse {
+        fn deadline(&self, timeouts: &Timeouts) -> Option<Duration> {
+            Some(timeouts.request.saturating_mul(2))
+        }
+    };
+    "StopPodSandbox" StopPodSandboxRequest StopPodSandboxResponse;
+    "RemovePodSandbox" RemovePodSandboxRequest RemovePodSandboxResponse;
+    "PodSandboxStatus" PodSandboxStatusRequest PodSandboxStatusResponse;
+    "ListPodSandbox" ListPodSandboxRequest ListPodSandboxResponse;
+    "CreateContainer" CreateContainerRequest CreateContainerResponse;
+    "StartContainer" StartContainerRequest StartContainerResponse;
+    // The runtime waits for the grace period before it kills.
+    "StopContainer" StopContainerRequest StopContainerResponse {
+        fn deadline(&self, timeouts: &Timeouts) -> Option<Duration> {
+            Some(timeouts.request.saturating_add(seconds(self.timeout)))
+        }
+    };
+    "RemoveContainer" RemoveContainerRequest RemoveContainerResponse;
+    "ListContainers" ListContainersRequest ListContainersResponse;
+    "ContainerStatus" ContainerStatusRequest ContainerStatusResponse;
+    "UpdateContainerResources" UpdateContainerResourcesRequest UpdateContainerResourcesResponse;
+    "ReopenContainerLog" ReopenContainerLogRequest ReopenContainerLogResponse;
+    // A command without a timeout may run for ever, and so may its call.
+    "ExecSync" ExecSyncRequest ExecSyncResponse {
+        fn deadline(&self, timeouts: &Timeouts) -> Option<Duration> {
+            let limit = || timeouts.request.saturating_add(seconds(self.timeout));
+            (self.timeout > 0).then(limit)
+        }
+    };
+    "ContainerStats" ContainerStatsRequest ContainerStatsResponse;
+    "ListContainerStats" ListContainerStatsRequest ListContainerStatsResponse;
+    "ListImages" ListImagesRequest ListImagesResponse;
+    "ImageStatus" ImageStatusRequest ImageStatusResponse;
+    // As long as the registry takes; whoever asked for it can drop it.
+    "PullImage" PullImageRequest PullImageResponse {
+        fn deadline(&self, _: &Timeouts) -> Option<Duration> {
+            None
+        }
+    };
+    "RemoveImage" RemoveImageRequest RemoveImageResponse;
+    "ImageFsInfo" ImageFsInfoRequest ImageFsInfoResponse;
+}
+
+fn seconds(seconds: i64) -> Duration {
+    Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stop(timeout: i64) -> v1::StopContainerRequest {
+        v1::StopContainerRequest {
+            timeout,
+            ..Default::default()
+        }
+    }
+
+    fn exec(timeout: i64) -> v1::ExecSyncRequest {
+        v1::ExecSyncRequest {
+            timeout,
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn a_call_that_waits_by_design_gets_that_time_on_top() {
+        let allowed = Timeouts::default();
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        assert_eq!(
+            v1::StatusRequest::default().deadline(&allowed),
+            seconds(120)
+        );
+        assert_eq!(
+            v1::RunPodSandboxRequest::default().deadline(&allowed),
+            seconds(240)
+        );
+        assert_eq!(stop(30).deadline(&allowed), seconds(150));
+        assert_eq!(stop(-1).deadline(&allowed), seconds(120));
+        assert_eq!(exec(5).deadline(&allowed), seconds(125));
+        assert_eq!(exec(0).deadline(&allowed), None);
+        assert_eq!(v1::PullImageRequest::default().deadline(&allowed), None);
+    }
+}

@@ -1,0 +1,170 @@
+//! The runtime service: sandboxes and containers.
+
+use async_trait::async_trait;
+
+use crate::{Call, CriError, CriResult, v1};
+
+/// The RPCs of `runtime.v1.RuntimeService` that a kubelet calls (Kubernetes 1.37, api.proto).
+///
+/// A method an implementor leaves out answers `Unimplemented`, as a runtime does that is older
+/// than the RPC. Dropping a returned future abandons the call; its effect may still happen.
+#[async_trait]
+pub trait RuntimeService: Send + Sync + 'static {
+    /// Names the runtime and the CRI versions it speaks.
+    async fn version(&self, _request: v1::VersionRequest) -> CriResult<v1::VersionResponse> {
+        Err(CriError::unimplemented(v1::VersionRequest::NAME))
+    }
+
+    /// Tells whether the runtime and its network are ready, and which handlers and features it has.
+    async fn status(&self, _request: v1::StatusRequest) -> CriResult<v1::StatusResponse> {
+        Err(CriError::unimplemented(v1::StatusRequest::NAME))
+    }
+
+    /// Tells the cgroup driver of the runtime.
+    async fn runtime_config(
+        &self,
+        _request: v1::RuntimeConfigRequest,
+    ) -> CriResult<v1::RuntimeConfigResponse> {
+        Err(CriError::unimplemented(v1::RuntimeConfigRequest::NAME))
+    }
+
+    /// Hands the node's pod CIDR to the runtime.
+    async fn update_runtime_config(
+        &self,
+        _request: v1::UpdateRuntimeConfigRequest,
+    ) -> CriResult<v1::UpdateRuntimeConfigResponse> {
+        Err(CriError::unimplemented(
+            v1::UpdateRuntimeConfigRequest::NAME,
+        ))
+    }
+
+    /// Creates and starts a sandbox; it is ready when this returns.
+    async fn run_pod_sandbox(
+        &self,
+        _request: v1::RunPodSandboxRequest,
+    ) -> CriResult<v1::RunPodSandboxResponse> {
+        Err(CriError::unimplemented(v1::RunPodSandboxRequest::NAME))
+    }
+
+    /// Kills what still runs in the sandbox and takes its network away. Succeeds for one that is
+    /// stopped or gone.
+    async fn stop_pod_sandbox(
+        &self,
+        _request: v1::StopPodSandboxRequest,
+    ) -> CriResult<v1::StopPodSandboxResponse> {
+        Err(CriError::unimplemented(v1::StopPodSandboxRequest::NAME))
+    }
+
+    /// Removes the sandbox and its containers. Succeeds for one that is gone.
+    async fn remove_pod_sandbox(
+        &self,
+        _request: v1::RemovePodSandboxRequest,
+    ) -> CriResult<v1::RemovePodSandboxResponse> {
+        Err(CriError::unimplemented(v1::RemovePodSandboxRequest::NAME))
+    }
+
+    /// State, network and labels of one sandbox; `NotFound` when it is gone.
+    async fn pod_sandbox_status(
+        &self,
+        _request: v1::PodSandboxStatusRequest,
+    ) -> CriResult<v1::PodSandboxStatusResponse> {
+        Err(CriError::unimplemented(v1::PodSandboxStatusRequest::NAME))
+    }
+
+    /// The sandboxes a filter matches, all of them without a filter.
+    async fn list_pod_sandbox(
+        &self,
+        _request: v1::ListPodSandboxRequest,
+    ) -> CriResult<v1::ListPodSandboxResponse> {
+        Err(CriError::unimplemented(v1::ListPodSandboxRequest::NAME))
+    }
+
+    /// Creates a container in a sandbox without starting it.
+    async fn create_container(
+        &self,
+        _request: v1::CreateContainerRequest,
+    ) -> CriResult<v1::CreateContainerResponse> {
+        Err(CriError::unimplemented(v1::CreateContainerRequest::NAME))
+    }
+
+    /// Starts a created container. A failure leaves it exited with reason `StartError`.
+    async fn start_container(
+        &self,
+        _request: v1::StartContainerRequest,
+    ) -> CriResult<v1::StartContainerResponse> {
+        Err(CriError::unimplemented(v1::StartContainerRequest::NAME))
+    }
+
+    /// Sends the stop signal, waits up to `timeout` seconds, kills. Succeeds for one that is
+    /// stopped or gone.
+    async fn stop_container(
+        &self,
+        _request: v1::StopContainerRequest,
+    ) -> CriResult<v1::StopContainerResponse> {
+        Err(CriError::unimplemented(v1::StopContainerRequest::NAME))
+    }
+
+    /// Removes a container, killing it first when it runs. Succeeds for one that is gone.
+    async fn remove_container(
+        &self,
+        _request: v1::RemoveContainerRequest,
+    ) -> CriResult<v1::RemoveContainerResponse> {
+        Err(CriError::unimplemented(v1::RemoveContainerRequest::NAME))
+    }
+
+    /// The containers a filter matches, all of them without a filter.
+    async fn list_containers(
+        &self,
+        _request: v1::ListContainersRequest,
+    ) -> CriResult<v1::ListContainersResponse> {
+        Err(CriError::unimplemented(v1::ListContainersRequest::NAME))
+    }
+
+    /// State, exit code, times and configuration of one container; `NotFound` when it is gone.
+    async fn container_status(
+        &self,
+        _request: v1::ContainerStatusRequest,
+    ) -> CriResult<v1::ContainerStatusResponse> {
+        Err(CriError::unimplemented(v1::ContainerStatusRequest::NAME))
+    }
+
+    /// Changes the resource limits of a container that exists.
+    async fn update_container_resources(
+        &self,
+        _request: v1::UpdateContainerResourcesRequest,
+    ) -> CriResult<v1::UpdateContainerResourcesResponse> {
+        Err(CriError::unimplemented(
+            v1::UpdateContainerResourcesRequest::NAME,
+        ))
+    }
+
+    /// Opens the log file of a running container anew, after a rotation moved it away.
+    async fn reopen_container_log(
+        &self,
+        _request: v1::ReopenContainerLogRequest,
+    ) -> CriResult<v1::ReopenContainerLogResponse> {
+        Err(CriError::unimplemented(v1::ReopenContainerLogRequest::NAME))
+    }
+
+    /// Runs a command in a container and returns its output and exit code. `timeout` is in seconds,
+    /// 0 means none.
+    async fn exec_sync(&self, _request: v1::ExecSyncRequest) -> CriResult<v1::ExecSyncResponse> {
+        Err(CriError::unimplemented(v1::ExecSyncRequest::NAME))
+    }
+
+    /// CPU, memory and disk use of one container; `NotFound` when it is gone.
+    async fn container_stats(
+        &self,
+        _request: v1::ContainerStatsRequest,
+    ) -> CriResult<v1::ContainerStatsResponse> {
+        Err(CriError::unimplemented(v1::ContainerStatsRequest::NAME))
+    }
+
+    /// CPU, memory and disk use of the containers a filter matches.
+    async fn list_container_stats(
+        &self,
+        _request: v1::ListContainerStatsRequest,
+    ) -> CriResult<v1::ListContainerStatsResponse> {
+        Err(CriError::unimplemented(v1::ListContainerStatsRequest::NAME))
+    }
+}

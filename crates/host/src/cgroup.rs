@@ -1,0 +1,150 @@
+//! The cgroup file system: which hierarchies there are, and the cgroups in them. A cgroup is named
+//! by a [`CgroupPath`], which can't be the root; values come as [`CgroupValues`].
+//!
+//! [`CgroupPath`]: rubelet_base::cgroup::CgroupPath
+//! [`CgroupValues`]: rubelet_base::cgroup::CgroupValues
+
+mod detect;
+mod ensure;
+mod remove;
+mod write;
+
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use rubelet_base::cgroup::CgroupPath;
+
+pub use detect::DetectError;
+pub use ensure::EnsureError;
+pub use remove::{Removal, RemoveError};
+pub use write::{RefusedValues, WriteError};
+
+/// How the hierarchies are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CgroupLayout {
+    /// One hierarchy per controller, or per few controllers.
+    V1,
+    /// As [`Self::V1`], with the unified hierarchy mounted beside them for the sake of systemd.
+    /// Resources are controlled by version 1.
+    Hybrid,
+    /// The unified hierarchy only.
+    V2,
+}
+
+/// The cgroup file systems of the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CgroupFs {
+    layout: CgroupLayout,
+    hierarchies: Vec<Hierarchy>,
+}
+
+/// One mounted hierarchy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Hierarchy {
+    mount: PathBuf,
+    /// Controllers of version 1, `name=systemd` among them; empty for the unified hierarchy.
+    controllers: Vec<String>,
+}
+
+impl Hierarchy {
+    fn has(&self, controller: &str) -> bool {
+        self.controllers.iter().any(|own| own == controller)
+    }
+
+    fn dir(&self, path: &CgroupPath) -> PathBuf {
+        self.mount.join(path.relative())
+    }
+}
+
+/// Why the cgroups below another can't be listed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot list the cgroups in {}", dir.display())]
+pub struct ListError {
+    dir: PathBuf,
+    source: io::Error,
+}
+
+impl CgroupFs {
+    /// How the hierarchies are laid out.
+    #[must_use]
+    pub fn layout(&self) -> CgroupLayout {
+        self.layout
+    }
+
+    /// Whether the cgroup is there in every hierarchy.
+    #[must_use]
+    pub fn exists(&self, path: &CgroupPath) -> bool {
+        self.hierarchies
+            .iter()
+            .all(|hierarchy| hierarchy.dir(path).is_dir())
+    }
+
+    /// Names of the cgroups directly below one, in whichever hierarchy; nothing if it isn't there.
+    ///
+    /// # Errors
+    /// A folder is there and can't be read.
+    pub fn children(&self, path: &CgroupPath) -> Result<BTreeSet<String>, ListError> {
+        let mut names = BTreeSet::new();
+        for hierarchy in &self.hierarchies {
+            let dir = hierarchy.dir(path);
+            let children = child_dirs(&dir).map_err(|source| ListError { dir, source })?;
+            names.extend(
+                children
+                    .iter()
+                    .filter_map(|dir| Some(dir.file_name()?.to_str()?.to_owned())),
+            );
+        }
+        Ok(names)
+    }
+
+    /// Whether the kernel can limit the swap space of cgroups. The file that tells is missing in
+    /// the root, so a cgroup must be named that exists.
+    #[must_use]
+    pub fn limits_swap(&self, path: &CgroupPath) -> bool {
+        let file = match self.layout {
+            CgroupLayout::V2 => "memory.swap.max",
+            CgroupLayout::V1 | CgroupLayout::Hybrid => "memory.memsw.limit_in_bytes",
+        };
+        self.controller_dir("memory", path)
+            .is_some_and(|dir| dir.join(file).exists())
+    }
+
+    /// The folder where the files of a controller are; `None` if version 1 hasn't mounted it.
+    fn controller_dir(&self, controller: &str, path: &CgroupPath) -> Option<PathBuf> {
+        let found = self.hierarchies.iter().find(|hierarchy| match self.layout {
+            CgroupLayout::V2 => true,
+            CgroupLayout::V1 | CgroupLayout::Hybrid => hierarchy.has(controller),
+        });
+        found.map(|hierarchy| hierarchy.dir(path))
+    }
+}
+
+/// Folders directly below a folder; none if it isn't there.
+fn child_dirs(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if is_gone(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut dirs = Vec::new();
+    for entry in entries {
+        match entry.and_then(|entry| Ok((entry.file_type()?, entry.path()))) {
+            Ok((kind, path)) if kind.is_dir() => dirs.push(path),
+            Ok(_) => {}
+            Err(error) if is_gone(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(dirs)
+}
+
+/// The kernel answers ENODEV for files of a cgroup that was removed after they were opened.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV))
+}
+
+#[cfg(test)]
+mod tests;

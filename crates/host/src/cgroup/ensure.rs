@@ -1,0 +1,140 @@
+//! Makes cgroups and hands controllers down to them.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use rubelet_base::cgroup::CgroupPath;
+
+use super::{
+    CgroupFs, CgroupLayout, Hierarchy,
+    write::{RefusedValues, WriteError, write_file},
+};
+
+/// Why a cgroup is not there, or not whole.
+#[derive(Debug, thiserror::Error)]
+pub enum EnsureError {
+    /// A folder can't be made.
+    #[error("cannot create the cgroup {}", dir.display())]
+    Create {
+        /// The folder.
+        dir: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file of the kernel can't be read.
+    #[error("cannot read {}", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The cgroup is there, but some controllers could not be handed down to it.
+    #[error(transparent)]
+    Controllers(#[from] RefusedValues),
+}
+
+/// Controllers that the agent or its runtimes use on version 2.
+const V2_CONTROLLERS: [&str; 6] = ["cpu", "cpuset", "io", "memory", "hugetlb", "pids"];
+
+impl CgroupFs {
+    /// Makes the cgroup in every hierarchy, with all that are missing above it. Does nothing where
+    /// it is there already.
+    ///
+    /// # Errors
+    /// See [`EnsureError`]; after [`EnsureError::Controllers`] the cgroup can still be used.
+    pub fn ensure(&self, path: &CgroupPath) -> Result<(), EnsureError> {
+        let mut refused = Vec::new();
+        for hierarchy in &self.hierarchies {
+            match self.layout {
+                CgroupLayout::V2 => ensure_v2(hierarchy, path, &mut refused)?,
+                CgroupLayout::V1 | CgroupLayout::Hybrid => ensure_v1(hierarchy, path)?,
+            }
+        }
+        if refused.is_empty() {
+            return Ok(());
+        }
+        Err(EnsureError::Controllers(RefusedValues(refused)))
+    }
+}
+
+fn ensure_v1(hierarchy: &Hierarchy, path: &CgroupPath) -> Result<(), EnsureError> {
+    let mut dir = hierarchy.mount.clone();
+    for component in path.components() {
+        let parent = dir.clone();
+        dir.push(component);
+        create(&dir)?;
+        // A new cpuset has neither processors nor memory nodes, and nothing can run in it.
+        if hierarchy.has("cpuset") {
+            inherit(&parent, &dir, "cpuset.cpus")?;
+            inherit(&parent, &dir, "cpuset.mems")?;
+        }
+    }
+    Ok(())
+}
+
+fn inherit(parent: &Path, dir: &Path, file: &str) -> Result<(), EnsureError> {
+    if !read(&dir.join(file))?.trim().is_empty() {
+        return Ok(());
+    }
+    let value = read(&parent.join(file))?;
+    write_file(&dir.join(file), value.trim(), Some("cpuset"))
+        .map_err(|error| EnsureError::Controllers(RefusedValues(vec![error])))
+}
+
+fn ensure_v2(
+    hierarchy: &Hierarchy,
+    path: &CgroupPath,
+    refused: &mut Vec<WriteError>,
+) -> Result<(), EnsureError> {
+    let mut dir = hierarchy.mount.clone();
+    for component in path.components() {
+        // A controller reaches a cgroup only if every cgroup above passes it on.
+        pass_on(&dir, refused)?;
+        dir.push(component);
+        create(&dir)?;
+    }
+    Ok(())
+}
+
+fn pass_on(dir: &Path, refused: &mut Vec<WriteError>) -> Result<(), EnsureError> {
+    let available = read(&dir.join("cgroup.controllers"))?;
+    let file = dir.join("cgroup.subtree_control");
+    let enabled = read(&file)?;
+    let has = |list: &str, name: &str| list.split_whitespace().any(|word| word == name);
+    let missing: Vec<String> = V2_CONTROLLERS
+        .iter()
+        .filter(|name| has(&available, name) && !has(&enabled, name))
+        .map(|name| format!("+{name}"))
+        .collect();
+    if missing.is_empty() || write_file(&file, &missing.join(" "), None).is_ok() {
+        return Ok(());
+    }
+    // All or none are taken in one write; one that can't be had must not cost the others.
+    for name in &missing {
+        if let Err(error) = write_file(&file, name, None) {
+            refused.push(error);
+        }
+    }
+    Ok(())
+}
+
+fn create(dir: &Path) -> Result<(), EnsureError> {
+    match fs::create_dir(dir) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(source) => Err(EnsureError::Create {
+            dir: dir.to_owned(),
+            source,
+        }),
+    }
+}
+
+fn read(file: &Path) -> Result<String, EnsureError> {
+    fs::read_to_string(file).map_err(|source| EnsureError::Read {
+        file: file.to_owned(),
+        source,
+    })
+}

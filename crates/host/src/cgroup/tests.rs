@@ -1,0 +1,390 @@
+//! Fake trees for both versions, and real cgroups where the test runs as root.
+
+use std::process::{Command, Stdio};
+
+use rubelet_base::cgroup::{CgroupValues, CpuQuota, CpuShare, HugepageLimit};
+use rustix::process::geteuid;
+
+use super::*;
+use crate::mountinfo;
+
+fn path(text: &str) -> CgroupPath {
+    CgroupPath::parse(text).unwrap()
+}
+
+fn temp() -> tempfile::TempDir {
+    tempfile::Builder::new()
+        .prefix("rubelet-t")
+        .tempdir()
+        .unwrap()
+}
+
+fn put(root: &Path, files: &[(&str, &str)]) {
+    for (name, text) in files {
+        let file = root.join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+}
+
+fn get(root: &Path, file: &str) -> String {
+    fs::read_to_string(root.join(file)).unwrap()
+}
+
+fn v1(root: &Path, mounts: &[(&str, &str)]) -> CgroupFs {
+    let line = |(dir, kind): &(&str, &str)| {
+        let fs_type = if *kind == "cgroup2" {
+            "cgroup2"
+        } else {
+            "cgroup"
+        };
+        format!(
+            "1 1 0:1 / {}/{dir} rw - {fs_type} cgroup rw,{kind}\n",
+            root.display()
+        )
+    };
+    let text: String = mounts.iter().map(line).collect();
+    CgroupFs::from_mounts(root, false, &mountinfo::parse(text.as_bytes()).unwrap()).unwrap()
+}
+
+fn v2(root: &Path) -> CgroupFs {
+    CgroupFs::from_mounts(root, true, &[]).unwrap()
+}
+
+fn values() -> CgroupValues {
+    CgroupValues {
+        cpu: Some(CpuShare {
+            shares: 512,
+            weight: 20,
+        }),
+        cpu_quota: Some(CpuQuota {
+            quota_us: Some(50_000),
+            period_us: 100_000,
+        }),
+        memory_limit: Some(1 << 20),
+        pids_limit: Some(100),
+        hugepages: vec![HugepageLimit {
+            page_size: 2 << 20,
+            limit: 0,
+        }],
+    }
+}
+
+#[test]
+fn layouts_are_told_apart() {
+    let root = temp();
+    assert_eq!(v2(root.path()).layout(), CgroupLayout::V2);
+    assert_eq!(
+        v1(root.path(), &[("cpu", "cpu")]).layout(),
+        CgroupLayout::V1
+    );
+    let hybrid = v1(root.path(), &[("cpu", "cpu"), ("unified", "cgroup2")]);
+    assert_eq!(hybrid.layout(), CgroupLayout::Hybrid);
+
+    let only_v2_beside = format!(
+        "1 1 0:1 / {}/unified rw - cgroup2 x rw\n",
+        root.path().display()
+    );
+    for text in [
+        "1 1 0:1 / /elsewhere/cpu rw - cgroup x rw,cpu\n",
+        &only_v2_beside,
+    ] {
+        let mounts = mountinfo::parse(text.as_bytes()).unwrap();
+        let error = CgroupFs::from_mounts(root.path(), false, &mounts).unwrap_err();
+        assert!(error.to_string().contains("mount cgroup2 there"), "{error}");
+    }
+}
+
+#[test]
+fn controllers_mounted_together_or_twice_are_one_hierarchy() {
+    let root = temp();
+    let fs = v1(
+        root.path(),
+        &[
+            ("longer/path", "cpu,cpuacct"),
+            ("cpu", "cpu,cpuacct"),
+            ("systemd", "xattr,name=systemd"),
+        ],
+    );
+    let dir = |controller| fs.controller_dir(controller, &path("/a"));
+    assert_eq!(dir("cpu"), Some(root.path().join("cpu/a")));
+    assert_eq!(dir("cpuacct"), dir("cpu"));
+    assert_eq!(dir("name=systemd"), Some(root.path().join("systemd/a")));
+    assert_eq!(dir("memory"), None);
+}
+
+#[test]
+fn version_1_makes_folders_everywhere_and_fills_cpusets() {
+    let root = temp();
+    put(
+        root.path(),
+        &[
+            ("cpuset/cpuset.cpus", "0-3\n"),
+            ("cpuset/cpuset.mems", "0\n"),
+            ("cpuset/kubepods/cpuset.cpus", "\n"),
+            ("cpuset/kubepods/cpuset.mems", ""),
+            ("cpuset/kubepods/burstable/cpuset.cpus", "1\n"),
+            ("cpuset/kubepods/burstable/cpuset.mems", "\n"),
+            ("memory/tasks", ""),
+            ("unified/cgroup.procs", ""),
+        ],
+    );
+    let fs = v1(
+        root.path(),
+        &[
+            ("cpuset", "cpuset"),
+            ("memory", "memory"),
+            ("unified", "cgroup2"),
+        ],
+    );
+    let tier = path("/kubepods/burstable");
+    assert!(!fs.exists(&tier));
+    for _ in 0..2 {
+        fs.ensure(&tier).unwrap();
+        assert!(fs.exists(&tier));
+    }
+    assert_eq!(get(root.path(), "cpuset/kubepods/cpuset.cpus"), "0-3");
+    assert_eq!(get(root.path(), "cpuset/kubepods/cpuset.mems"), "0");
+    assert_eq!(
+        get(root.path(), "cpuset/kubepods/burstable/cpuset.cpus"),
+        "1\n",
+        "kept"
+    );
+    assert_eq!(
+        get(root.path(), "cpuset/kubepods/burstable/cpuset.mems"),
+        "0"
+    );
+    assert!(root.path().join("unified/kubepods/burstable").is_dir());
+    assert_eq!(
+        fs.children(&path("/kubepods")).unwrap(),
+        BTreeSet::from(["burstable".into()])
+    );
+    assert!(fs.children(&path("/nothing")).unwrap().is_empty());
+}
+
+#[test]
+fn version_2_hands_controllers_down_from_the_top() {
+    let root = temp();
+    let all = "cpuset cpu io memory hugetlb pids rdma misc\n";
+    put(
+        root.path(),
+        &[
+            ("cgroup.controllers", all),
+            ("cgroup.subtree_control", "memory pids\n"),
+            ("kubepods/cgroup.controllers", "cpu memory\n"),
+            ("kubepods/cgroup.subtree_control", ""),
+        ],
+    );
+    let fs = v2(root.path());
+    fs.ensure(&path("/kubepods/burstable")).unwrap();
+    assert_eq!(
+        get(root.path(), "cgroup.subtree_control"),
+        "+cpu +cpuset +io +hugetlb"
+    );
+    assert_eq!(
+        get(root.path(), "kubepods/cgroup.subtree_control"),
+        "+cpu +memory"
+    );
+    assert!(root.path().join("kubepods/burstable").is_dir());
+}
+
+#[test]
+fn a_missing_kernel_file_is_named() {
+    let root = temp();
+    let error = v2(root.path()).ensure(&path("/kubepods")).unwrap_err();
+    assert!(
+        error.to_string().ends_with("/cgroup.controllers"),
+        "{error}"
+    );
+}
+
+#[test]
+fn values_go_to_the_files_of_each_version() {
+    let root = temp();
+    let names_v1 = [
+        ("cpu/a/cpu.shares", "512"),
+        ("cpu/a/cpu.cfs_period_us", "100000"),
+        ("cpu/a/cpu.cfs_quota_us", "50000"),
+        ("memory/a/memory.limit_in_bytes", "1048576"),
+        ("pids/a/pids.max", "100"),
+        ("hugetlb/a/hugetlb.2MB.limit_in_bytes", "0"),
+    ];
+    put(
+        root.path(),
+        &names_v1.map(|(name, _)| (name, "something that is longer")),
+    );
+    let controllers = ["cpu", "memory", "pids", "hugetlb"].map(|name| (name, name));
+    v1(root.path(), &controllers)
+        .write(&path("/a"), &values())
+        .unwrap();
+    for (name, value) in names_v1 {
+        assert_eq!(get(root.path(), name), value, "{name}");
+    }
+
+    let names_v2 = [
+        ("a/cpu.weight", "20"),
+        ("a/cpu.max", "50000 100000"),
+        ("a/memory.max", "1048576"),
+        ("a/pids.max", "100"),
+        ("a/hugetlb.2MB.max", "0"),
+        ("a/hugetlb.2MB.rsvd.max", "0"),
+    ];
+    put(root.path(), &names_v2.map(|(name, _)| (name, "max")));
+    v2(root.path()).write(&path("/a"), &values()).unwrap();
+    for (name, value) in names_v2 {
+        assert_eq!(get(root.path(), name), value, "{name}");
+    }
+    let lifted = CgroupValues {
+        cpu_quota: Some(CpuQuota {
+            quota_us: None,
+            period_us: 100_000,
+        }),
+        ..CgroupValues::default()
+    };
+    v2(root.path()).write(&path("/a"), &lifted).unwrap();
+    assert_eq!(get(root.path(), "a/cpu.max"), "max 100000");
+    v1(root.path(), &controllers)
+        .write(&path("/a"), &lifted)
+        .unwrap();
+    assert_eq!(get(root.path(), "cpu/a/cpu.cfs_quota_us"), "-1");
+    assert_eq!(
+        get(root.path(), "cpu/a/cpu.shares"),
+        "512",
+        "not asked for, so left alone"
+    );
+}
+
+#[test]
+fn what_is_refused_is_named_and_the_rest_is_written() {
+    let root = temp();
+    put(
+        root.path(),
+        &[("cpu/a/cpu.shares", ""), ("pids/a/pids.max", "")],
+    );
+    let fs = v1(
+        root.path(),
+        &[("cpu", "cpu"), ("pids", "pids"), ("memory", "memory")],
+    );
+    let error = fs.write(&path("/a"), &values()).unwrap_err();
+    let text = error.to_string();
+    for part in [
+        "cpu.cfs_period_us",
+        "cpu.cfs_quota_us",
+        "memory.limit_in_bytes",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(
+        text.contains("the cgroup controller `memory` is missing"),
+        "{text}"
+    );
+    assert!(!text.contains("hugetlb"), "no pages were asked for: {text}");
+    assert_eq!(get(root.path(), "pids/a/pids.max"), "100");
+
+    let pages = |limit| CgroupValues {
+        hugepages: vec![HugepageLimit {
+            page_size: 2 << 20,
+            limit,
+        }],
+        ..CgroupValues::default()
+    };
+    assert!(
+        fs.write(&path("/a"), &pages(HugepageLimit::UNBOUNDED))
+            .is_ok()
+    );
+    let text = fs
+        .write(&path("/a"), &pages(4 << 20))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        text.contains("`4194304` to hugetlb.2MB.limit_in_bytes"),
+        "{text}"
+    );
+}
+
+/// The machine's cgroups and a path of this test in them; `None`, with a message, without rights.
+fn real(test: &str) -> Option<(CgroupFs, CgroupPath)> {
+    if !geteuid().is_root() {
+        eprintln!("skipped, needs root: {test}");
+        return None;
+    }
+    let fs = match CgroupFs::detect(Path::new("/sys/fs/cgroup")) {
+        Ok(fs) => fs,
+        Err(error) => {
+            eprintln!("skipped, {error}: {test}");
+            return None;
+        }
+    };
+    let top = path(&format!("/rubelet-t-{}-{test}", std::process::id()));
+    match fs.ensure(&top) {
+        Ok(()) => Some((fs, top)),
+        Err(error) => {
+            eprintln!("skipped, {error}: {test}");
+            None
+        }
+    }
+}
+
+#[test]
+fn real_cgroups_are_made_written_listed_and_removed() {
+    let Some((fs, top)) = real("values") else {
+        return;
+    };
+    let pod = top.join("pod1").unwrap();
+    fs.ensure(&pod).unwrap();
+    let values = CgroupValues {
+        memory_limit: Some(64 << 20),
+        hugepages: vec![HugepageLimit {
+            page_size: 2 << 20,
+            limit: HugepageLimit::UNBOUNDED,
+        }],
+        ..values()
+    };
+    for quota in [50_000, 20_000] {
+        let cpu_quota = Some(CpuQuota {
+            quota_us: Some(quota),
+            period_us: 100_000,
+        });
+        fs.write(
+            &pod,
+            &CgroupValues {
+                cpu_quota,
+                ..values.clone()
+            },
+        )
+        .unwrap();
+    }
+    assert_eq!(fs.children(&top).unwrap(), BTreeSet::from(["pod1".into()]));
+    assert!(fs.exists(&pod));
+    for _ in 0..2 {
+        assert_eq!(fs.remove(&top).unwrap(), Removal::Gone);
+        assert!(!fs.exists(&pod) && !fs.exists(&top));
+    }
+}
+
+#[test]
+fn a_cgroup_with_a_process_stays_until_the_process_is_gone() {
+    let Some((fs, top)) = real("busy") else {
+        return;
+    };
+    let pod = top.join("pod1").unwrap();
+    fs.ensure(&pod).unwrap();
+    let procs = fs
+        .controller_dir("pids", &pod)
+        .unwrap()
+        .join("cgroup.procs");
+    let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    fs::write(procs, child.id().to_string()).unwrap();
+    assert!(matches!(
+        fs.remove(&top).unwrap(),
+        Removal::StillBusy { .. }
+    ));
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    // The kernel may need a moment after the process was reaped.
+    let gone = (0..1_000_000).any(|_| {
+        std::thread::yield_now();
+        fs.remove(&top).unwrap() == Removal::Gone
+    });
+    assert!(gone);
+}

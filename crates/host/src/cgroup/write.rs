@@ -1,0 +1,207 @@
+//! Writes values into the files of a cgroup.
+
+use std::{
+    fmt,
+    fs::OpenOptions,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use rubelet_base::{
+    ErrorChain,
+    cgroup::{CgroupPath, CgroupValues, CpuQuota, HugepageLimit, page_size_name},
+};
+
+use super::{CgroupFs, CgroupLayout};
+
+/// Why one value is not in force.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The kernel refused the value, or the file may not be written.
+    #[error("cannot write `{value}` to {}", file.display())]
+    Refused {
+        /// The file.
+        file: PathBuf,
+        /// The value.
+        value: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is missing, because the controller is not mounted or not handed down.
+    #[error("cannot write `{value}` to {file}: the cgroup controller `{controller}` is missing")]
+    NoController {
+        /// The file; only its name if the controller is not mounted at all.
+        file: String,
+        /// The value.
+        value: String,
+        /// The controller.
+        controller: String,
+    },
+}
+
+/// All values of a cgroup that are not in force; the others are.
+#[derive(Debug)]
+pub struct RefusedValues(pub Vec<WriteError>);
+
+impl fmt::Display for RefusedValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str("; ")?;
+            }
+            write!(f, "{}", ErrorChain(error))?;
+        }
+        Ok(())
+    }
+}
+
+// The causes are in the text: an error can have one source only.
+impl std::error::Error for RefusedValues {}
+
+impl CgroupFs {
+    /// Writes all values that are set. A value that is refused doesn't keep the others from being
+    /// written.
+    ///
+    /// # Errors
+    /// The values that are not in force.
+    pub fn write(&self, path: &CgroupPath, values: &CgroupValues) -> Result<(), RefusedValues> {
+        let mut writer = Writer {
+            fs: self,
+            path,
+            refused: Vec::new(),
+        };
+        writer.write_all(values);
+        if writer.refused.is_empty() {
+            return Ok(());
+        }
+        Err(RefusedValues(writer.refused))
+    }
+}
+
+struct Writer<'a> {
+    fs: &'a CgroupFs,
+    path: &'a CgroupPath,
+    refused: Vec<WriteError>,
+}
+
+impl Writer<'_> {
+    fn write_all(&mut self, values: &CgroupValues) {
+        let v2 = self.fs.layout == CgroupLayout::V2;
+        if let Some(cpu) = values.cpu {
+            let (file, value) = if v2 {
+                ("cpu.weight", cpu.weight)
+            } else {
+                ("cpu.shares", cpu.shares)
+            };
+            self.write("cpu", file, &value.to_string());
+        }
+        match values.cpu_quota {
+            Some(quota) if v2 => self.write("cpu", "cpu.max", &cpu_max(quota)),
+            Some(quota) => self.write_quota_v1(quota),
+            None => {}
+        }
+        if let Some(bytes) = values.memory_limit {
+            let file = if v2 {
+                "memory.max"
+            } else {
+                "memory.limit_in_bytes"
+            };
+            self.write("memory", file, &bytes.to_string());
+        }
+        if let Some(pids) = values.pids_limit {
+            self.write("pids", "pids.max", &pids.to_string());
+        }
+        for limit in &values.hugepages {
+            self.write_hugepages(*limit, v2);
+        }
+    }
+
+    fn write_quota_v1(&mut self, quota: CpuQuota) {
+        let quota_us = quota
+            .quota_us
+            .map_or_else(|| "-1".to_owned(), |us| us.to_string());
+        let period_us = quota.period_us.to_string();
+        // The kernel checks each write on its own: a shorter period beside the old, larger quota
+        // may ask for more than the cgroup above has, and then the quota has to go first.
+        if self.attempt("cpu", "cpu.cfs_period_us", &period_us).is_ok() {
+            self.write("cpu", "cpu.cfs_quota_us", &quota_us);
+        } else {
+            self.write("cpu", "cpu.cfs_quota_us", &quota_us);
+            self.write("cpu", "cpu.cfs_period_us", &period_us);
+        }
+    }
+
+    fn write_hugepages(&mut self, limit: HugepageLimit, v2: bool) {
+        let name = page_size_name(limit.page_size);
+        let suffix = if v2 { "max" } else { "limit_in_bytes" };
+        let value = limit.limit.to_string();
+        let answer = self.attempt("hugetlb", &format!("hugetlb.{name}.{suffix}"), &value);
+        if let Err(error) = answer {
+            // Without the controller there is nothing to hold a pod to: that matters only to one
+            // that asked for pages.
+            let asks = limit.limit > 0 && limit.limit < HugepageLimit::UNBOUNDED;
+            if asks || matches!(error, WriteError::Refused { .. }) {
+                self.refused.push(error);
+            }
+            return;
+        }
+        // Kernels from 5.7 also count reservations, which fail early instead of by a signal.
+        let reserved = format!("hugetlb.{name}.rsvd.{suffix}");
+        if let Err(error @ WriteError::Refused { .. }) = self.attempt("hugetlb", &reserved, &value)
+        {
+            self.refused.push(error);
+        }
+    }
+
+    fn write(&mut self, controller: &str, file: &str, value: &str) {
+        if let Err(error) = self.attempt(controller, file, value) {
+            self.refused.push(error);
+        }
+    }
+
+    fn attempt(&self, controller: &str, file: &str, value: &str) -> Result<(), WriteError> {
+        match self.fs.controller_dir(controller, self.path) {
+            Some(dir) => write_file(&dir.join(file), value, Some(controller)),
+            None => Err(WriteError::NoController {
+                file: file.to_owned(),
+                value: value.to_owned(),
+                controller: controller.to_owned(),
+            }),
+        }
+    }
+}
+
+fn cpu_max(quota: CpuQuota) -> String {
+    let quota_us = quota
+        .quota_us
+        .map_or_else(|| "max".to_owned(), |us| us.to_string());
+    format!("{quota_us} {}", quota.period_us)
+}
+
+/// Writes a file of the kernel in one go. It is never created: where the file of a controller is
+/// missing, so is the controller.
+pub(super) fn write_file(
+    file: &Path,
+    value: &str,
+    controller: Option<&str>,
+) -> Result<(), WriteError> {
+    let opened = OpenOptions::new().write(true).truncate(true).open(file);
+    let Err(source) = opened.and_then(|mut open| open.write_all(value.as_bytes())) else {
+        return Ok(());
+    };
+    let value = value.to_owned();
+    match controller {
+        Some(controller) if source.kind() == io::ErrorKind::NotFound => {
+            Err(WriteError::NoController {
+                file: file.display().to_string(),
+                value,
+                controller: controller.to_owned(),
+            })
+        }
+        _ => Err(WriteError::Refused {
+            file: file.to_owned(),
+            value,
+            source,
+        }),
+    }
+}

@@ -1,0 +1,147 @@
+//! All tasks of the node, started together.
+
+use std::{sync::Arc, time::Duration};
+
+use rubelet_cri::{ImageService, RuntimeService};
+use rubelet_pod_plan::PlanSettings;
+use tokio::{
+    sync::watch,
+    task::JoinSet,
+    time::timeout,
+};
+
+use crate::{
+    board::Board,
+    clock::Clock,
+    events::Recorder,
+    heartbeat::Heartbeat,
+    images::{ImagePuller, PullParallelism},
+    pleg::{PlegHandle, PlegSettings, PlegTask},
+    pod_host::PodHost,
+    pod_task::{PodBoard, PodContext},
+    pods::{PodSources, PodTable},
+    records::RecordWriter,
+    runtime_state::{RuntimeState, watch_runtime},
+};
+
+/// What a node is made from.
+pub struct AgentParts {
+    /// The runtime.
+    pub runtime: Arc<dyn RuntimeService>,
+    /// Its image service.
+    pub images: Arc<dyn ImageService>,
+    /// Where the runtime is, for messages.
+    pub endpoint: Arc<str>,
+    /// The host.
+    pub host: Arc<dyn PodHost>,
+    /// Wall time.
+    pub clock: Clock,
+    /// What survives a restart.
+    pub records: RecordWriter,
+    /// Name of the node.
+    pub node_name: Arc<str>,
+    /// Settings of plans.
+    pub plan: PlanSettings,
+    /// Settings of PLEG.
+    pub pleg: PlegSettings,
+    /// How many images are pulled at the same time.
+    pub pulls: PullParallelism,
+}
+
+/// A node at work. Its tasks end when it is dropped; pods go on.
+pub struct Agent {
+    /// Statuses of pods.
+    pub pods: Arc<PodBoard>,
+    /// Events.
+    pub recorder: Recorder,
+    /// The runtime as last seen.
+    pub runtime_state: watch::Receiver<RuntimeState>,
+    /// Loops that must go round, by name.
+    pub heartbeats: Vec<(&'static str, Heartbeat)>,
+    context: Arc<PodContext>,
+    node_name: Arc<str>,
+    table_heartbeat: Heartbeat,
+    tasks: JoinSet<()>,
+}
+
+impl Agent {
+    /// Starts everything but the pods: those come with [`Agent::run_pods`].
+    #[must_use]
+    pub fn start(parts: AgentParts, recorder: Recorder) -> Self {
+        let pods = Arc::new(Board::new());
+        let (state_sender, runtime_state) = watch::channel(RuntimeState::default());
+        let (pleg_heartbeat, table_heartbeat) = (Heartbeat::new(), Heartbeat::new());
+        let (pleg_task, pleg) =
+            PlegTask::new(Arc::clone(&parts.runtime), parts.pleg, pleg_heartbeat.clone());
+        let context = Arc::new(PodContext {
+            runtime: Arc::clone(&parts.runtime),
+            images: ImagePuller::new(parts.images, parts.pulls, recorder.clone()),
+            pleg,
+            host: parts.host,
+            recorder: recorder.clone(),
+            clock: parts.clock,
+            board: Arc::clone(&pods),
+            records: parts.records.clone(),
+            settings: parts.plan,
+            runtime_state: runtime_state.clone(),
+        });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(watch_runtime(parts.runtime, parts.endpoint, state_sender));
+        tasks.spawn(pleg_task.run());
+        tasks.spawn(parts.records.run());
+        Self {
+            pods,
+            recorder,
+            runtime_state,
+            heartbeats: vec![
+                ("pleg", pleg_heartbeat),
+                ("syncloop", table_heartbeat.clone()),
+            ],
+            context,
+            node_name: parts.node_name,
+            table_heartbeat,
+            tasks,
+        }
+    }
+
+    /// Observations, for those who wait for the first relist.
+    #[must_use]
+    pub fn pleg(&self) -> &PlegHandle {
+        &self.context.pleg
+    }
+
+    /// Waits for the first complete list of the runtime, but not longer than `limit`.
+    pub async fn first_relist(&self, limit: Duration) {
+        let mut relists = self.context.pleg.relists();
+        let listed = relists.wait_for(|state| state.at.is_some());
+        // Either way the sources start: with the runtime away, pods wait for it.
+        let _ = timeout(limit, listed).await;
+    }
+
+    /// Starts to keep the pods of these sources running.
+    pub fn run_pods(&mut self, sources: PodSources) {
+        let table = PodTable::new(
+            Arc::clone(&self.context),
+            sources,
+            Arc::clone(&self.node_name),
+            self.table_heartbeat.clone(),
+        );
+        self.tasks.spawn(table.run());
+    }
+
+    /// Ends when a task of the node died, with what is known of it.
+    pub async fn failed(&mut self) -> String {
+        match self.tasks.join_next().await {
+            Some(Err(error)) => format!("a task of the node died: {error}"),
+            Some(Ok(())) => "a task of the node ended".to_owned(),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Stops all tasks and writes what is not written yet. Containers go on.
+    pub async fn stop(mut self) {
+        self.tasks.abort_all();
+        while self.tasks.join_next().await.is_some() {}
+        self.context.records.flush().await;
+    }
+}

@@ -1,0 +1,106 @@
+//! Objects that others may read: current values, each with the version of its last change.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::watch;
+
+/// Objects by key, readable by many. Writers never wait for readers.
+#[derive(Debug)]
+pub struct Board<K, T> {
+    inner: Mutex<Inner<K, T>>,
+    version: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct Inner<K, T> {
+    objects: BTreeMap<K, (u64, Arc<T>)>,
+    version: u64,
+}
+
+impl<K: Ord + Clone, T: PartialEq> Board<K, T> {
+    /// An empty board.
+    #[must_use]
+    pub fn new() -> Self {
+        let (version, _) = watch::channel(0);
+        Self { inner: Mutex::new(Inner { objects: BTreeMap::new(), version: 0 }), version }
+    }
+
+    /// Sets an object; an equal value is no change.
+    pub fn set(&self, key: K, value: T) {
+        let mut inner = self.lock();
+        if inner.objects.get(&key).is_some_and(|(_, old)| **old == value) {
+            return;
+        }
+        inner.version += 1;
+        let version = inner.version;
+        inner.objects.insert(key, (version, Arc::new(value)));
+        drop(inner);
+        self.version.send_replace(version);
+    }
+
+    /// Removes an object, if it is there.
+    pub fn remove(&self, key: &K) {
+        let mut inner = self.lock();
+        if inner.objects.remove(key).is_some() {
+            inner.version += 1;
+            let version = inner.version;
+            drop(inner);
+            self.version.send_replace(version);
+        }
+    }
+
+    /// The object of that key.
+    #[must_use]
+    pub fn get(&self, key: &K) -> Option<Arc<T>> {
+        self.lock().objects.get(key).map(|(_, value)| Arc::clone(value))
+    }
+
+    /// All objects with the versions of their last changes, by key.
+    #[must_use]
+    pub fn list(&self) -> Vec<(K, u64, Arc<T>)> {
+        let inner = self.lock();
+        let rows = inner.objects.iter();
+        rows.map(|(key, (version, value))| (key.clone(), *version, Arc::clone(value))).collect()
+    }
+
+    /// Follows the version; level-triggered.
+    #[must_use]
+    pub fn versions(&self) -> watch::Receiver<u64> {
+        self.version.subscribe()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner<K, T>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: Ord + Clone, T: PartialEq> Default for Board<K, T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_equal_value_is_no_change() {
+        let board = Board::new();
+        let mut versions = board.versions();
+        board.set("a", 1);
+        assert!(versions.has_changed().unwrap());
+        versions.mark_unchanged();
+        board.set("a", 1);
+        assert!(!versions.has_changed().unwrap());
+        board.set("b", 2);
+        board.set("a", 3);
+        let rows: Vec<_> = board.list().iter().map(|(key, at, value)| (*key, *at, **value)).collect();
+        assert_eq!(rows, [("a", 3, 3), ("b", 2, 2)]);
+        board.remove(&"a");
+        assert_eq!((board.get(&"a"), *versions.borrow()), (None, 4));
+    }
+}

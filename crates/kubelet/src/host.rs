@@ -1,0 +1,285 @@
+//! The host for real: [`PodHost`] on volumes, cgroups and log files. Blocking work runs on tokio's
+//! threads for it.
+
+mod cgroups;
+mod files;
+mod folders;
+
+use std::{
+    net::IpAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use rubelet_api::{container::Container, pod::Pod};
+use rubelet_base::{ContainerId, ErrorChain, PodName, PodUid};
+use rubelet_cri::v1;
+use rubelet_host::{CgroupFs, CgroupLayout, Machine};
+use rubelet_logs::layout::PodLogDir;
+use rubelet_node_plan::{
+    CgroupVersion, ContainerSettings, SwapBehavior, container_limits, container_resources,
+};
+use rubelet_pod_plan::cri_config::{ContainerFiles, SandboxInputs, env::EnvContext};
+use tokio::task::spawn_blocking;
+use tracing::warn;
+
+use crate::{
+    pod_host::{HostError, PodHost},
+    runtime_state::CgroupDriver,
+};
+
+/// What the host is, and how pods are to use it.
+#[derive(Debug, Clone)]
+pub struct HostSettings {
+    /// `--root-dir`.
+    pub root: PathBuf,
+    /// `podLogsDir`.
+    pub pod_logs: PathBuf,
+    /// Where log collectors find links to container logs: `/var/log/containers`.
+    pub container_logs: PathBuf,
+    /// Name of the node.
+    pub node_name: Arc<str>,
+    /// Addresses of the node.
+    pub node_ips: Arc<[IpAddr]>,
+    /// The machine.
+    pub machine: Machine,
+    /// Its cgroups.
+    pub cgroups: CgroupFs,
+    /// `cgroupRoot`.
+    pub cgroup_root: String,
+    /// `cgroupsPerQOS`.
+    pub cgroups_per_qos: bool,
+    /// `cgroupDriver` is `systemd`; counts only for runtimes that do not say.
+    pub systemd_driver: bool,
+    /// `cpuCFSQuota`.
+    pub cpu_cfs_quota: bool,
+    /// `cpuCFSQuotaPeriod`.
+    pub cpu_cfs_quota_period: Duration,
+    /// `podPidsLimit`.
+    pub pod_pids_limit: Option<u64>,
+    /// `singleProcessOOMKill`; without it, true for cgroup version 1 only.
+    pub single_process_oom_kill: Option<bool>,
+    /// `clusterDNS`.
+    pub cluster_dns: Vec<String>,
+    /// `clusterDomain`.
+    pub cluster_domain: String,
+    /// `resolvConf`.
+    pub resolv_conf: String,
+    /// `seccompDefault`.
+    pub seccomp_default: bool,
+    /// `allowedUnsafeSysctls`.
+    pub allowed_unsafe_sysctls: Vec<String>,
+}
+
+/// The host for real. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct LocalHost {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    settings: HostSettings,
+    container_settings: ContainerSettings,
+    cgroups: cgroups::PodCgroups,
+}
+
+impl LocalHost {
+    /// Prepares to work on the host; nothing is changed yet.
+    ///
+    /// # Errors
+    /// `cgroupRoot` can't be the name of a cgroup.
+    pub fn new(settings: HostSettings) -> Result<Self, HostError> {
+        let v2 = settings.cgroups.layout() == CgroupLayout::V2;
+        let cgroups = cgroups::PodCgroups::new(&settings)?;
+        let container_settings = ContainerSettings {
+            cgroup_version: if v2 { CgroupVersion::V2 } else { CgroupVersion::V1 },
+            cpu_cfs_quota: settings.cpu_cfs_quota,
+            cpu_cfs_quota_period_us: micros(settings.cpu_cfs_quota_period),
+            single_process_oom_kill: settings.single_process_oom_kill.unwrap_or(!v2),
+            memory_capacity: settings.machine.memory,
+            swap_capacity: settings.machine.swap,
+            swap_controller: false,
+            swap_behavior: SwapBehavior::NoSwap,
+            page_sizes: settings.machine.hugepages.iter().map(|pool| pool.page_size).collect(),
+        };
+        Ok(Self { inner: Arc::new(Inner { settings, container_settings, cgroups }) })
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Inner) -> T + Send + 'static,
+    ) -> T {
+        let inner = Arc::clone(&self.inner);
+        match spawn_blocking(move || work(&inner)).await {
+            Ok(value) => value,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The agent stops, and with it whoever waits.
+                Err(_) => std::future::pending().await,
+            },
+        }
+    }
+
+    fn log_dir(&self, pod: &Pod) -> Result<PodLogDir, HostError> {
+        self.inner.log_dir(&pod.name, &pod.uid)
+    }
+}
+
+impl Inner {
+    fn log_dir(&self, name: &PodName, uid: &PodUid) -> Result<PodLogDir, HostError> {
+        PodLogDir::new(&self.settings.pod_logs, name, uid)
+            .map_err(|error| HostError::new("FailedCreatePodLogDir", &error))
+    }
+}
+
+impl HostError {
+    pub(crate) fn new(reason: &'static str, error: &(dyn std::error::Error + 'static)) -> Self {
+        Self { reason, message: ErrorChain(error).to_string() }
+    }
+}
+
+#[async_trait]
+impl PodHost for LocalHost {
+    fn track(&self, pod: &Arc<Pod>) {
+        self.inner.cgroups.track(pod);
+    }
+
+    async fn prepare(&self, pod: &Arc<Pod>, driver: Option<CgroupDriver>) -> Result<(), HostError> {
+        let pod = Arc::clone(pod);
+        self.blocking(move |inner| folders::prepare(inner, &pod, driver)).await
+    }
+
+    async fn sandbox_inputs(
+        &self,
+        pod: &Arc<Pod>,
+        attempt: u32,
+        driver: Option<CgroupDriver>,
+    ) -> Result<(SandboxInputs, Vec<(&'static str, String)>), HostError> {
+        let pod = Arc::clone(pod);
+        self.blocking(move |inner| files::sandbox_inputs(inner, &pod, attempt, driver)).await
+    }
+
+    async fn container_files(
+        &self,
+        pod: &Arc<Pod>,
+        container: &str,
+        env: &[(String, String)],
+        pod_ips: &[Box<str>],
+    ) -> Result<ContainerFiles, HostError> {
+        let (pod, name) = (Arc::clone(pod), container.to_owned());
+        let (env, ips) = (env.to_vec(), pod_ips.to_vec());
+        self.blocking(move |inner| match pod.spec.container(&name) {
+            Some(container) => files::container_files(inner, &pod, container, &env, &ips),
+            None => Err(HostError {
+                reason: "FailedMount",
+                message: format!("the pod has no container {name:?}"),
+            }),
+        })
+        .await
+    }
+
+    fn resources(&self, pod: &Pod, container: &Container) -> v1::LinuxContainerResources {
+        limits(container_limits(pod, container, &self.inner.container_settings))
+    }
+
+    fn env_context(&self, pod_ips: Vec<Box<str>>) -> EnvContext {
+        let settings = &self.inner.settings;
+        EnvContext {
+            node_ips: settings.node_ips.iter().map(|ip| ip.to_string().into()).collect(),
+            pod_ips,
+            allocatable_cpu: settings.machine.cpus.saturating_mul(1000),
+            allocatable_memory: settings.machine.memory,
+        }
+    }
+
+    fn seccomp(&self) -> (String, bool) {
+        let settings = &self.inner.settings;
+        (settings.root.join("seccomp").display().to_string(), settings.seccomp_default)
+    }
+
+    async fn logged_restart_count(&self, pod: &Arc<Pod>, container: &str) -> u32 {
+        let (Ok(dir), name) = (self.log_dir(pod), container.to_owned()) else { return 0 };
+        self.blocking(move |_| rubelet_logs::folders::next_attempt(&dir, &name).unwrap_or(0)).await
+    }
+
+    async fn link_log(&self, pod: &Arc<Pod>, container: &str, id: &ContainerId, count: u32) {
+        let link = rubelet_logs::layout::link_name(&pod.name, container, id);
+        let log = self.log_path(pod, container, count);
+        self.blocking(move |inner| {
+            let folder = &inner.settings.container_logs;
+            if let Err(error) = rubelet_logs::links::create_link(folder, &link, &log) {
+                warn!(link, error = %ErrorChain(&error), "The link to a container's log can't be made");
+            }
+        })
+        .await;
+    }
+
+    async fn remove_logs(&self, pod: &Arc<Pod>, container: &str, id: &ContainerId, count: u32) {
+        let link = rubelet_logs::layout::link_name(&pod.name, container, id);
+        let (dir, name) = (self.log_dir(pod), container.to_owned());
+        self.blocking(move |inner| {
+            let folder = &inner.settings.container_logs;
+            if let Err(error) = rubelet_logs::links::remove_link(folder, &link) {
+                warn!(link, error = %ErrorChain(&error), "The link to a container's log can't be removed");
+            }
+            if let Ok(dir) = dir
+                && let Err(error) = rubelet_logs::folders::remove_container_logs(&dir, &name, count)
+            {
+                warn!(container = name, error = %ErrorChain(&error), "Logs can't be removed");
+            }
+        })
+        .await;
+    }
+
+    async fn clean_up(&self, name: &PodName, uid: &PodUid) -> Result<(), HostError> {
+        let (name, uid) = (name.clone(), uid.clone());
+        self.blocking(move |inner| folders::clean_up(inner, &name, &uid)).await
+    }
+
+    fn log_path(&self, pod: &Pod, container: &str, count: u32) -> PathBuf {
+        match self.log_dir(pod).map(|dir| dir.log(container, count)) {
+            Ok(Ok(path)) => path,
+            // Names were checked when the pod was accepted; a path that is not there says so.
+            _ => self.inner.settings.pod_logs.join("invalid"),
+        }
+    }
+
+    async fn pods_on_disk(&self) -> Vec<PodUid> {
+        self.blocking(|inner| folders::pods_on_disk(inner)).await
+    }
+}
+
+fn limits(limits: container_resources::ContainerLimits) -> v1::LinuxContainerResources {
+    let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    v1::LinuxContainerResources {
+        cpu_period: signed(limits.cpu_period),
+        cpu_quota: signed(limits.cpu_quota),
+        cpu_shares: signed(limits.cpu_shares),
+        memory_limit_in_bytes: signed(limits.memory_limit),
+        memory_swap_limit_in_bytes: signed(limits.memory_swap_limit),
+        oom_score_adj: limits.oom_score_adj,
+        hugepage_limits: limits
+            .hugepages
+            .into_iter()
+            .map(|(page_size, limit)| v1::HugepageLimit { page_size, limit })
+            .collect(),
+        unified: limits.unified,
+        ..v1::LinuxContainerResources::default()
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Reads a file of the host; `None` if it is not there.
+fn read_optional(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,162 @@
+//! The cgroups of pods and of the tiers above them.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, Once, PoisonError},
+};
+
+use rubelet_api::{pod::Pod, resources::QosClass};
+use rubelet_base::{ErrorChain, PodUid, cgroup::CgroupPath};
+use rubelet_host::{CgroupFs, Removal};
+use rubelet_node_plan::{
+    CgroupDriver as Form, CgroupRoot, CgroupTree, KubepodsAmounts, PodSettings, kubepods_values,
+    pod_values, tier_values,
+};
+use tracing::{info, warn};
+
+use super::{HostSettings, micros};
+use crate::{pod_host::HostError, runtime_state::CgroupDriver};
+
+const REASON: &str = "FailedCreatePodContainer";
+
+/// Cgroups of the pods of this node.
+#[derive(Debug)]
+pub(super) struct PodCgroups {
+    fs: CgroupFs,
+    enabled: bool,
+    default_form: Form,
+    cgroupfs: CgroupTree,
+    systemd: CgroupTree,
+    kubepods: KubepodsAmounts,
+    pod_settings: PodSettings,
+    /// Pods whose requests make up the share of their tier.
+    pods: Mutex<BTreeMap<PodUid, Arc<Pod>>>,
+    systemd_told: Once,
+}
+
+impl PodCgroups {
+    pub(super) fn new(settings: &HostSettings) -> Result<Self, HostError> {
+        let wrong = |error: &(dyn std::error::Error + 'static)| HostError::new("InvalidCgroupRoot", error);
+        let root = CgroupRoot::parse(&settings.cgroup_root).map_err(|error| wrong(&error))?;
+        let tree = |form| CgroupTree::new(&root, form).map_err(|error| wrong(&error));
+        let hugepages = &settings.machine.hugepages;
+        Ok(Self {
+            fs: settings.cgroups.clone(),
+            enabled: settings.cgroups_per_qos,
+            default_form: if settings.systemd_driver { Form::Systemd } else { Form::Cgroupfs },
+            cgroupfs: tree(Form::Cgroupfs)?,
+            systemd: tree(Form::Systemd)?,
+            kubepods: KubepodsAmounts {
+                cpu: settings.machine.cpus.saturating_mul(1000),
+                memory: settings.machine.memory,
+                pids: None,
+                hugepages: hugepages
+                    .iter()
+                    .map(|pool| (pool.page_size, pool.page_size.saturating_mul(pool.pages)))
+                    .collect(),
+            },
+            pod_settings: PodSettings {
+                cpu_cfs_quota: settings.cpu_cfs_quota,
+                cpu_cfs_quota_period_us: micros(settings.cpu_cfs_quota_period),
+                pod_pids_limit: settings.pod_pids_limit,
+                page_sizes: hugepages.iter().map(|pool| pool.page_size).collect(),
+            },
+            pods: Mutex::default(),
+            systemd_told: Once::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PodUid, Arc<Pod>>> {
+        self.pods.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a pod's requests among those of its tier.
+    pub(super) fn track(&self, pod: &Arc<Pod>) {
+        self.lock().insert(pod.uid.clone(), Arc::clone(pod));
+    }
+
+    fn form(&self, driver: Option<CgroupDriver>) -> Form {
+        match driver {
+            Some(CgroupDriver::Cgroupfs) => Form::Cgroupfs,
+            Some(CgroupDriver::Systemd) => Form::Systemd,
+            None => self.default_form,
+        }
+    }
+
+    fn tree(&self, form: Form) -> &CgroupTree {
+        match form {
+            Form::Cgroupfs => &self.cgroupfs,
+            Form::Systemd => &self.systemd,
+        }
+    }
+
+    /// `cgroup_parent` of a pod's sandbox; empty if pods have no cgroups of their own.
+    pub(super) fn parent(
+        &self,
+        pod: &Pod,
+        driver: Option<CgroupDriver>,
+    ) -> Result<String, HostError> {
+        if !self.enabled {
+            return Ok(String::new());
+        }
+        let path = self.tree(self.form(driver)).pod(pod.spec.qos, &pod.uid);
+        path.map(|path| path.as_str().to_owned()).map_err(|error| HostError::new(REASON, &error))
+    }
+
+    /// Makes the pod's cgroup and those above it, and writes their values.
+    pub(super) fn ensure(&self, pod: &Pod, driver: Option<CgroupDriver>) -> Result<(), HostError> {
+        if !self.enabled {
+            return Ok(());
+        }
+        if self.form(driver) == Form::Systemd {
+            // systemd makes the slices when the runtime asks it for the first container in them;
+            // files written beside it would not last.
+            self.systemd_told.call_once(|| {
+                warn!("The runtime uses the systemd cgroup driver: limits hold for containers, the sums over a pod are not limited");
+            });
+            return Ok(());
+        }
+        let tree = &self.cgroupfs;
+        let path = tree.pod(pod.spec.qos, &pod.uid).map_err(|e| HostError::new(REASON, &e))?;
+        self.make(tree.kubepods())?;
+        self.write(tree.kubepods(), &kubepods_values(&self.kubepods, &self.pod_settings.page_sizes));
+        let pods: Vec<Arc<Pod>> = self.lock().values().cloned().collect();
+        for qos in [QosClass::Burstable, QosClass::BestEffort] {
+            let pods = pods.iter().map(AsRef::as_ref);
+            if let Some(values) = tier_values(qos, pods, &self.pod_settings.page_sizes) {
+                self.make(tree.tier(qos))?;
+                self.write(tree.tier(qos), &values);
+            }
+        }
+        self.make(&path)?;
+        self.fs
+            .write(&path, &pod_values(pod, &self.pod_settings))
+            .map_err(|error| HostError::new(REASON, &error))
+    }
+
+    fn make(&self, path: &CgroupPath) -> Result<(), HostError> {
+        self.fs.ensure(path).map_err(|error| HostError::new(REASON, &error))
+    }
+
+    /// Values of the tiers are shares among pods: a host that refuses one still runs pods.
+    fn write(&self, path: &CgroupPath, values: &rubelet_base::cgroup::CgroupValues) {
+        if let Err(error) = self.fs.write(path, values) {
+            info!(cgroup = path.as_str(), error = %ErrorChain(&error), "The host refused a value");
+        }
+    }
+
+    /// Removes the pod's cgroup, whatever its tier is or was. `true` when nothing is left.
+    pub(super) fn remove(&self, uid: &PodUid) -> Result<bool, HostError> {
+        self.lock().remove(uid);
+        let mut gone = true;
+        if self.enabled {
+            for qos in [QosClass::Guaranteed, QosClass::Burstable, QosClass::BestEffort] {
+                let Ok(path) = self.cgroupfs.pod(qos, uid) else { continue };
+                let removed = self.fs.remove(&path);
+                let removed = removed.map_err(|e| HostError::new("FailedRemoveCgroup", &e))?;
+                gone &= matches!(removed, Removal::Gone);
+            }
+        }
+        Ok(gone)
+    }
+}

@@ -1,0 +1,145 @@
+//! What sandboxes and containers get from the host.
+
+use std::{collections::BTreeMap, path::Path};
+
+use rubelet_api::{
+    container::{Container, SubPath},
+    pod::Pod,
+};
+use rubelet_cri::v1;
+use rubelet_pod_plan::cri_config::{ContainerFiles, SandboxInputs, env::lookup, expand::expand};
+use rubelet_volumes::{
+    DnsInputs, etc_hosts, pod_dns, pod_hostname,
+    sub_path::{self, SubPathRequest},
+    termination_log,
+};
+
+use super::{Inner, folders, read_optional};
+use crate::{pod_host::HostError, runtime_state::CgroupDriver};
+
+const REASON: &str = "FailedCreatePodSandBox";
+
+/// Host name, resolver settings, cgroup and log folder of a sandbox.
+pub(super) fn sandbox_inputs(
+    inner: &Inner,
+    pod: &Pod,
+    attempt: u32,
+    driver: Option<CgroupDriver>,
+) -> Result<(SandboxInputs, Vec<(&'static str, String)>), HostError> {
+    let settings = &inner.settings;
+    let failed = |error: &(dyn std::error::Error + 'static)| HostError::new(REASON, error);
+    let host_text = match settings.resolv_conf.as_str() {
+        "" => None,
+        path => Some(resolv_conf(Path::new(path))?),
+    };
+    let dns = pod_dns(
+        pod,
+        &DnsInputs {
+            host_resolv_conf: host_text.as_deref(),
+            cluster_dns: &settings.cluster_dns,
+            cluster_domain: &settings.cluster_domain,
+            node_ips: &settings.node_ips,
+        },
+    )
+    .map_err(|error| failed(&error))?;
+    let notes = dns
+        .warnings
+        .iter()
+        .map(|warning| (warning.reason(), warning.message(Some(pod))))
+        .collect();
+    let hostname = pod_hostname(pod, &settings.cluster_domain).map_err(|error| failed(&error))?;
+    let hostname = hostname
+        .kernel_name(pod.spec.set_hostname_as_fqdn)
+        .map_err(|error| failed(&error))?;
+    let inputs = SandboxInputs {
+        attempt,
+        log_directory: inner.log_dir(&pod.name, &pod.uid)?.path().display().to_string(),
+        hostname,
+        dns: v1::DnsConfig {
+            servers: dns.settings.servers,
+            searches: dns.settings.searches,
+            options: dns.settings.options,
+        },
+        cgroup_parent: inner.cgroups.parent(pod, driver)?,
+        resources: None,
+    };
+    Ok((inputs, notes))
+}
+
+fn resolv_conf(path: &Path) -> Result<String, HostError> {
+    match read_optional(path) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()),
+        Err(error) => Err(HostError {
+            reason: REASON,
+            message: format!("cannot read resolvConf {}: {error}", path.display()),
+        }),
+    }
+}
+
+/// Volumes and their parts, `/etc/hosts` and the file of the termination message.
+pub(super) fn container_files(
+    inner: &Inner,
+    pod: &Pod,
+    container: &Container,
+    env: &[(String, String)],
+    pod_ips: &[Box<str>],
+) -> Result<ContainerFiles, HostError> {
+    let dirs = folders::dirs(inner, &pod.uid)?;
+    let mounted = folders::volumes(inner, pod)?;
+    let mut sub_paths = BTreeMap::new();
+    for (index, mount) in container.mounts.iter().enumerate() {
+        let path = match &mount.sub_path {
+            SubPath::Whole => continue,
+            SubPath::Path(path) => path.to_string(),
+            SubPath::Expression(text) => expand(text, |name| lookup(env, name)),
+        };
+        let Some(volume_path) = mounted.path(&mount.volume) else { continue };
+        let request = SubPathRequest {
+            volume: &mount.volume,
+            volume_path,
+            container: &container.name,
+            index,
+            sub_path: &path,
+        };
+        let prepared = sub_path::prepare(&dirs, &request)
+            .map_err(|error| HostError::new("FailedMount", &error))?;
+        sub_paths.insert(index, prepared.display().to_string());
+    }
+    let termination_log = termination_log::create(&dirs, &container.name)
+        .map_err(|error| HostError::new("FailedMount", &error))?;
+    Ok(ContainerFiles {
+        volumes: mounted
+            .paths
+            .iter()
+            .map(|(name, path)| (name.clone(), path.display().to_string()))
+            .collect(),
+        sub_paths,
+        etc_hosts: hosts_file(inner, pod, &dirs, pod_ips)?,
+        termination_log: Some(termination_log.display().to_string()),
+    })
+}
+
+/// Writes the pod's `/etc/hosts`. A pod whose address is not known yet gets the image's own.
+fn hosts_file(
+    inner: &Inner,
+    pod: &Pod,
+    dirs: &rubelet_volumes::PodDirs,
+    pod_ips: &[Box<str>],
+) -> Result<Option<String>, HostError> {
+    let failed = |message: String| HostError { reason: "FailedMount", message };
+    let aliases = &pod.spec.host_aliases;
+    let content = if pod.spec.host_network {
+        let host = read_optional(Path::new("/etc/hosts"))
+            .map_err(|error| failed(format!("cannot read /etc/hosts: {error}")))?;
+        etc_hosts::host_network_hosts(&host.unwrap_or_default(), aliases)
+    } else if pod_ips.is_empty() {
+        return Ok(None);
+    } else {
+        let hostname = pod_hostname(pod, &inner.settings.cluster_domain)
+            .map_err(|error| HostError::new("FailedMount", &error))?;
+        etc_hosts::pod_hosts(pod_ips, &hostname, aliases).into_bytes()
+    };
+    let path = etc_hosts::write(dirs, &content)
+        .map_err(|error| failed(format!("cannot write the pod's hosts file: {error}")))?;
+    Ok(Some(path.display().to_string()))
+}

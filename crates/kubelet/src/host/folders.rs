@@ -1,0 +1,101 @@
+//! Making and removing what a pod has on the host.
+
+use std::{fs, io};
+
+use rubelet_api::pod::Pod;
+use rubelet_base::{ErrorChain, PodName, PodUid};
+use rubelet_logs::{folders, layout::PodLogDir};
+use rubelet_node_plan::{check_sysctls, memory_volume_bound};
+use rubelet_volumes::{PodDirs, VolumeSettings};
+use tracing::warn;
+
+use super::Inner;
+use crate::{pod_host::HostError, runtime_state::CgroupDriver};
+
+/// Folders, cgroup, volumes and log folder.
+pub(super) fn prepare(
+    inner: &Inner,
+    pod: &Pod,
+    driver: Option<CgroupDriver>,
+) -> Result<(), HostError> {
+    check_sysctls(pod, &inner.settings.allowed_unsafe_sysctls)
+        .map_err(|error| HostError::new("SysctlForbidden", &error))?;
+    inner.cgroups.ensure(pod, driver)?;
+    volumes(inner, pod)?;
+    let logs = inner.log_dir(&pod.name, &pod.uid)?;
+    folders::create_pod_log_dir(&logs)
+        .map_err(|error| HostError::new("FailedCreatePodLogDir", &error))
+}
+
+/// The pod's volumes, made if they are not there.
+pub(super) fn volumes(
+    inner: &Inner,
+    pod: &Pod,
+) -> Result<rubelet_volumes::MountedVolumes, HostError> {
+    let dirs = dirs(inner, &pod.uid)?;
+    let settings =
+        VolumeSettings { memory_bound: memory_volume_bound(pod, inner.settings.machine.memory) };
+    rubelet_volumes::prepare(pod, &dirs, &settings)
+        .map_err(|error| HostError::new("FailedMount", &error))
+}
+
+pub(super) fn dirs(inner: &Inner, uid: &PodUid) -> Result<PodDirs, HostError> {
+    PodDirs::new(&inner.settings.root, uid).map_err(|error| HostError::new("FailedMount", &error))
+}
+
+/// Removes volumes, folders, logs and cgroup. What does not depend on each other is tried all the
+/// same when one part fails.
+pub(super) fn clean_up(inner: &Inner, name: &PodName, uid: &PodUid) -> Result<(), HostError> {
+    let mut failed = Vec::new();
+    match dirs(inner, uid) {
+        Ok(dirs) => {
+            if let Err(error) = rubelet_volumes::cleanup(&dirs) {
+                failed.push(ErrorChain(&error).to_string());
+            }
+        }
+        Err(error) => failed.push(error.message),
+    }
+    for dir in log_dirs(inner, name, uid) {
+        if let Err(error) = folders::remove_pod_log_dir(&dir) {
+            failed.push(ErrorChain(&error).to_string());
+        }
+    }
+    match inner.cgroups.remove(uid) {
+        Ok(true) => {}
+        Ok(false) => failed.push("the pod's cgroup is still in use".to_owned()),
+        Err(error) => failed.push(error.message),
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(HostError { reason: "FailedCleanUp", message: failed.join("; ") })
+}
+
+/// The log folder of a pod. For a pod of which only the UID is known, it is found by that.
+fn log_dirs(inner: &Inner, name: &PodName, uid: &PodUid) -> Vec<PodLogDir> {
+    if let Ok(dir) = inner.log_dir(name, uid) {
+        return vec![dir];
+    }
+    let found = folders::list_pod_log_dirs(&inner.settings.pod_logs).unwrap_or_default();
+    found.into_iter().filter(|(_, of, _)| of == uid).map(|(_, _, dir)| dir).collect()
+}
+
+/// UIDs of pods with a folder or a record below the root.
+pub(super) fn pods_on_disk(inner: &Inner) -> Vec<PodUid> {
+    let root = &inner.settings.root;
+    let mut found = rubelet_volumes::orphans(root).unwrap_or_else(|error| {
+        warn!(root = %root.display(), %error, "The folders of pods can't be listed");
+        Vec::new()
+    });
+    match fs::read_dir(root.join("rubelet/pods")) {
+        Ok(entries) => found.extend(entries.flatten().filter_map(|entry| {
+            let name = entry.file_name();
+            name.to_str()?.strip_suffix(".json").map(PodUid::from)
+        })),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => warn!(%error, "The records of pods can't be listed"),
+    }
+    found.sort();
+    found.dedup();
+    found
+}

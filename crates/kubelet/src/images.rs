@@ -1,0 +1,198 @@
+//! Image pulls: the policy is decided in `pod-plan`, the order and the calls are here.
+
+use std::{sync::Arc, time::Duration};
+
+use rubelet_api::{container::Container, image_ref, pod::Pod};
+use rubelet_cri::{ImageService, v1};
+use rubelet_pod_plan::{
+    cri_config::ImageUser,
+    image::{
+        self, ERR_IMAGE_NEVER_PULL, ERR_IMAGE_PULL, IMAGE_INSPECT_ERROR, INVALID_IMAGE_NAME,
+        PullDecision,
+    },
+};
+use tokio::{sync::Semaphore, time::Instant};
+
+use crate::{
+    events::{EventType, Recorder},
+    pod_task::StartFailure,
+};
+use rubelet_base::{ErrorChain, duration::format_go};
+
+/// How many images are pulled at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PullParallelism {
+    /// `serializeImagePulls` and `maxParallelImagePulls`.
+    AtMost(usize),
+    /// No limit.
+    Unlimited,
+}
+
+/// Makes sure that images are there. Shared by all pods.
+pub struct ImagePuller {
+    images: Arc<dyn ImageService>,
+    permits: Option<Semaphore>,
+    recorder: Recorder,
+}
+
+/// An image that is there.
+#[derive(Debug, Clone)]
+pub struct PresentImage {
+    /// The runtime's identifier.
+    pub id: String,
+    /// The user it asks for.
+    pub user: ImageUser,
+}
+
+impl ImagePuller {
+    /// A puller for one image service.
+    #[must_use]
+    pub fn new(
+        images: Arc<dyn ImageService>,
+        parallelism: PullParallelism,
+        recorder: Recorder,
+    ) -> Self {
+        let permits = match parallelism {
+            PullParallelism::AtMost(count) => Some(Semaphore::new(count.max(1))),
+            PullParallelism::Unlimited => None,
+        };
+        Self { images, permits, recorder }
+    }
+
+    /// Looks for the image of a container and pulls it if the policy says so. Dropping the future
+    /// abandons the pull.
+    pub(crate) async fn ensure(
+        &self,
+        pod: &Pod,
+        container: &Container,
+    ) -> Result<PresentImage, StartFailure> {
+        let reference = image_ref::with_default_tag(&container.image).map_err(|error| {
+            let message = format!(
+                "Failed to apply default image tag {:?}: {}",
+                container.image,
+                ErrorChain(&error)
+            );
+            self.warn(pod, container, "InspectFailed", &message);
+            StartFailure::new(INVALID_IMAGE_NAME, message)
+        })?;
+        let present = self.status(pod, container, &reference).await?;
+        match (image::pull_decision(container.pull_policy, present.is_some()), present) {
+            (PullDecision::Refuse, _) => {
+                let message = format!(
+                    "Container image {:?} is not present with pull policy of Never",
+                    container.image
+                );
+                self.warn(pod, container, ERR_IMAGE_NEVER_PULL, &message);
+                Err(StartFailure::new(ERR_IMAGE_NEVER_PULL, message))
+            }
+            (PullDecision::UsePresent, Some(present)) => {
+                let message = format!(
+                    "Container image {:?} already present on machine",
+                    container.image
+                );
+                self.recorder.pod(
+                    pod,
+                    Some(&container.name),
+                    EventType::Normal,
+                    "Pulled",
+                    &message,
+                );
+                Ok(present)
+            }
+            (PullDecision::Pull | PullDecision::UsePresent, _) => {
+                self.pull(pod, container, &reference).await?;
+                self.status(pod, container, &reference).await?.ok_or_else(|| {
+                    StartFailure::new(
+                        IMAGE_INSPECT_ERROR,
+                        format!("image {reference:?} is not there although its pull succeeded"),
+                    )
+                })
+            }
+        }
+    }
+
+    async fn status(
+        &self,
+        pod: &Pod,
+        container: &Container,
+        reference: &str,
+    ) -> Result<Option<PresentImage>, StartFailure> {
+        let request = v1::ImageStatusRequest { image: Some(spec(reference)), verbose: false };
+        let answer = self.images.image_status(request).await.map_err(|error| {
+            let message =
+                format!("Failed to inspect image {:?}: {}", container.image, ErrorChain(&error));
+            self.warn(pod, container, "InspectFailed", &message);
+            StartFailure::new(IMAGE_INSPECT_ERROR, message)
+        })?;
+        Ok(answer.image.map(|image| PresentImage {
+            id: image.id,
+            user: ImageUser { uid: image.uid.map(|uid| uid.value), name: image.username },
+        }))
+    }
+
+    async fn pull(
+        &self,
+        pod: &Pod,
+        container: &Container,
+        reference: &str,
+    ) -> Result<(), StartFailure> {
+        let image = &container.image;
+        let queued = Instant::now();
+        let normal = |reason: &str, message: &str| {
+            self.recorder.pod(pod, Some(&container.name), EventType::Normal, reason, message);
+        };
+        normal("Pulling", &format!("Pulling image {image:?}"));
+        let _permit = match &self.permits {
+            // The semaphore is never closed.
+            Some(permits) => permits.acquire().await.ok(),
+            None => None,
+        };
+        let began = Instant::now();
+        let request = v1::PullImageRequest {
+            image: Some(spec(reference)),
+            auth: None,
+            sandbox_config: Some(v1::PodSandboxConfig {
+                metadata: Some(v1::PodSandboxMetadata {
+                    name: pod.name.name.to_string(),
+                    uid: pod.uid.as_str().to_owned(),
+                    namespace: pod.name.namespace.to_string(),
+                    attempt: 0,
+                }),
+                ..v1::PodSandboxConfig::default()
+            }),
+        };
+        match self.images.pull_image(request).await {
+            Ok(_) => {
+                let message = format!(
+                    "Successfully pulled image {image:?} in {} ({} including waiting)",
+                    millis(began.elapsed()),
+                    millis(queued.elapsed())
+                );
+                normal("Pulled", &message);
+                Ok(())
+            }
+            Err(error) => {
+                let reason = [image::REGISTRY_UNAVAILABLE, image::SIGNATURE_VALIDATION_FAILED]
+                    .into_iter()
+                    .find(|reason| error.message.starts_with(reason))
+                    .unwrap_or(ERR_IMAGE_PULL);
+                let message = format!("failed to pull image {image:?}: {}", ErrorChain(&error));
+                self.warn(pod, container, "Failed", &format!("Failed to pull image {image:?}: {error}"));
+                Err(StartFailure::new(reason, message))
+            }
+        }
+    }
+
+    fn warn(&self, pod: &Pod, container: &Container, reason: &str, message: &str) {
+        self.recorder.pod(pod, Some(&container.name), EventType::Warning, reason, message);
+    }
+}
+
+fn spec(reference: &str) -> v1::ImageSpec {
+    v1::ImageSpec { image: reference.to_owned(), ..v1::ImageSpec::default() }
+}
+
+/// Go's notation, cut to whole milliseconds.
+fn millis(duration: Duration) -> String {
+    format_go(Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
+}

@@ -1,0 +1,140 @@
+//! Reading one pod from the runtime.
+
+use std::{collections::BTreeMap, future::Future, sync::Arc};
+
+use futures_util::future::{join, join_all};
+use rubelet_base::{ContainerId, PodUid, SandboxId};
+use rubelet_cri::{CriError, RuntimeService, v1};
+use rubelet_pod_plan::{
+    ObservedContainer, ObservedPod, ObservedSandbox, cri_config::labels::POD_UID,
+};
+
+use super::{convert, termination_message};
+
+/// What is known before the inspection: records that need no second look, and identifiers that do.
+#[derive(Debug, Default)]
+pub(super) struct InspectionPlan {
+    /// List the pod's sandboxes and containers by label first.
+    pub(super) list: bool,
+    /// Sandboxes to read; those with a record that is final are not read again.
+    pub(super) sandboxes: BTreeMap<SandboxId, Option<ObservedSandbox>>,
+    /// Containers to read; those with a record that is final are not read again.
+    pub(super) containers: BTreeMap<ContainerId, KnownContainer>,
+}
+
+/// A container of which the identifier is known.
+#[derive(Debug)]
+pub(super) struct KnownContainer {
+    /// Where it belongs; no status tells.
+    pub(super) sandbox: SandboxId,
+    /// Its record, if that is final.
+    pub(super) record: Option<ObservedContainer>,
+}
+
+/// Reads everything that is not final, all at the same time. Identifiers that the runtime does not
+/// know are gone.
+pub(super) async fn inspect(
+    runtime: &Arc<dyn RuntimeService>,
+    uid: &PodUid,
+    mut plan: InspectionPlan,
+) -> Result<ObservedPod, CriError> {
+    if plan.list {
+        list(runtime, uid, &mut plan).await?;
+    }
+    let mut pod = ObservedPod::default();
+    let mut sandboxes = Vec::new();
+    for (id, record) in plan.sandboxes {
+        match record {
+            Some(record) => pod.sandboxes.push(record),
+            None => sandboxes.push(read_sandbox(runtime, id)),
+        }
+    }
+    let mut containers = Vec::new();
+    for (id, known) in plan.containers {
+        match known.record {
+            Some(record) => pod.containers.push(record),
+            None => containers.push(read_container(runtime, id, known.sandbox)),
+        }
+    }
+    let (sandboxes, containers) = join(join_all(sandboxes), join_all(containers)).await;
+    for sandbox in sandboxes {
+        pod.sandboxes.extend(sandbox?);
+    }
+    for container in containers {
+        pod.containers.extend(container?);
+    }
+    pod.sort();
+    Ok(pod)
+}
+
+/// Replaces the identifiers by what the runtime lists; final records of listed ones stay.
+async fn list(
+    runtime: &Arc<dyn RuntimeService>,
+    uid: &PodUid,
+    plan: &mut InspectionPlan,
+) -> Result<(), CriError> {
+    let selector = BTreeMap::from([(POD_UID.to_owned(), uid.as_str().to_owned())]);
+    let sandboxes = runtime.list_pod_sandbox(v1::ListPodSandboxRequest {
+        filter: Some(v1::PodSandboxFilter {
+            label_selector: selector.clone(),
+            ..v1::PodSandboxFilter::default()
+        }),
+    });
+    let sandboxes = sandboxes.await?.items;
+    let containers = runtime.list_containers(v1::ListContainersRequest {
+        filter: Some(v1::ContainerFilter {
+            label_selector: selector,
+            ..v1::ContainerFilter::default()
+        }),
+    });
+    let containers = containers.await?.containers;
+    plan.sandboxes = sandboxes
+        .into_iter()
+        .map(|item| {
+            let id = SandboxId::from(item.id);
+            let record = plan.sandboxes.remove(&id).flatten();
+            (id, record)
+        })
+        .collect();
+    plan.containers = containers
+        .into_iter()
+        .map(|item| {
+            let id = ContainerId::from(item.id);
+            let record = plan.containers.remove(&id).and_then(|known| known.record);
+            (id, KnownContainer { sandbox: item.pod_sandbox_id.into(), record })
+        })
+        .collect();
+    Ok(())
+}
+
+async fn read_sandbox(
+    runtime: &Arc<dyn RuntimeService>,
+    id: SandboxId,
+) -> Result<Option<ObservedSandbox>, CriError> {
+    let request =
+        v1::PodSandboxStatusRequest { pod_sandbox_id: id.as_str().to_owned(), verbose: false };
+    let answer = known(runtime.pod_sandbox_status(request)).await?;
+    Ok(answer.and_then(|answer| answer.status).map(convert::sandbox))
+}
+
+async fn read_container(
+    runtime: &Arc<dyn RuntimeService>,
+    id: ContainerId,
+    sandbox: SandboxId,
+) -> Result<Option<ObservedContainer>, CriError> {
+    let request =
+        v1::ContainerStatusRequest { container_id: id.as_str().to_owned(), verbose: false };
+    let answer = known(runtime.container_status(request)).await?;
+    let Some(status) = answer.and_then(|answer| answer.status) else { return Ok(None) };
+    let message = termination_message::read(&status).await;
+    Ok(Some(convert::container(status, sandbox, message)))
+}
+
+/// `None` where the runtime does not know the identifier.
+async fn known<T>(call: impl Future<Output = Result<T, CriError>>) -> Result<Option<T>, CriError> {
+    match call.await {
+        Ok(answer) => Ok(Some(answer)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}

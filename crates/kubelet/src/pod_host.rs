@@ -1,0 +1,96 @@
+//! What a pod needs from the host, as this crate sees it: folders, volumes, cgroups, log files.
+//! [`crate::host::LocalHost`] does it for real; tests have their own.
+
+use std::{path::PathBuf, sync::Arc};
+
+use async_trait::async_trait;
+use rubelet_api::{container::Container, pod::Pod};
+use rubelet_base::{ContainerId, PodName, PodUid};
+use rubelet_cri::v1;
+use rubelet_pod_plan::cri_config::{ContainerFiles, SandboxInputs, env::EnvContext};
+
+use crate::runtime_state::CgroupDriver;
+
+/// Why the host could not do something for a pod.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct HostError {
+    /// The reason of the event to raise, such as `FailedMount`.
+    pub reason: &'static str,
+    /// What went wrong, with its causes.
+    pub message: String,
+}
+
+/// What belongs to the pod on the host but is not in the runtime.
+#[async_trait]
+pub trait PodHost: Send + Sync + 'static {
+    /// A pod is worked on from now on; its requests count among those of the node.
+    fn track(&self, pod: &Arc<Pod>);
+
+    /// Makes the pod's folders, volumes, cgroup and log folder; safe to repeat.
+    ///
+    /// # Errors
+    /// A volume fails its check, or the host refuses.
+    async fn prepare(&self, pod: &Arc<Pod>, driver: Option<CgroupDriver>) -> Result<(), HostError>;
+
+    /// What the sandbox gets from the node. The second value lists what an operator should know,
+    /// such as a resolver limit that was exceeded: reason and message.
+    ///
+    /// # Errors
+    /// The host's resolver configuration or name can't be used.
+    async fn sandbox_inputs(
+        &self,
+        pod: &Arc<Pod>,
+        attempt: u32,
+        driver: Option<CgroupDriver>,
+    ) -> Result<(SandboxInputs, Vec<(&'static str, String)>), HostError>;
+
+    /// Makes the files of one container; safe to repeat.
+    ///
+    /// # Errors
+    /// A part of a volume can't be resolved, or the host refuses.
+    async fn container_files(
+        &self,
+        pod: &Arc<Pod>,
+        container: &str,
+        env: &[(String, String)],
+        pod_ips: &[Box<str>],
+    ) -> Result<ContainerFiles, HostError>;
+
+    /// Limits and shares of a container.
+    fn resources(&self, pod: &Pod, container: &Container) -> v1::LinuxContainerResources;
+
+    /// What environment variables may ask of the node.
+    fn env_context(&self, pod_ips: Vec<Box<str>>) -> EnvContext;
+
+    /// Folder of Localhost seccomp profiles, and whether all containers get the runtime's default.
+    fn seccomp(&self) -> (String, bool);
+
+    /// The next restart count by the log files of a container of which the runtime has no record.
+    async fn logged_restart_count(&self, pod: &Arc<Pod>, container: &str) -> u32;
+
+    /// Makes the link by which log collectors find the container's log.
+    async fn link_log(&self, pod: &Arc<Pod>, container: &str, id: &ContainerId, count: u32);
+
+    /// Removes logs and link of a container that the runtime no longer has.
+    async fn remove_logs(
+        &self,
+        pod: &Arc<Pod>,
+        container: &str,
+        id: &ContainerId,
+        count: u32,
+    );
+
+    /// Removes all that [`PodHost::prepare`] made; safe to repeat.
+    ///
+    /// # Errors
+    /// Something is still in use.
+    async fn clean_up(&self, name: &PodName, uid: &PodUid) -> Result<(), HostError>;
+
+    /// Where the log of a container is.
+    fn log_path(&self, pod: &Pod, container: &str, count: u32) -> PathBuf;
+
+    /// Pods that have a folder on this host.
+    async fn pods_on_disk(&self) -> Vec<PodUid>;
+}
+

@@ -1,0 +1,238 @@
+//! The loop of a pod's task.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use rubelet_api::{pod::Pod, status::PodStatus};
+use rubelet_base::{PodUid, Seq};
+use rubelet_pod_plan::{
+    History, ObservedPod, PodPlan, PodSnapshot, Target, plan, transitions,
+};
+use tokio::sync::watch;
+use tracing::{debug, info};
+
+use super::{Control, PodContext, PodEntry};
+use crate::{
+    events::EventType, pleg::Observation, records::PodRecord, runtime_state::RuntimeState,
+};
+
+/// The body of one pod's task.
+pub struct PodTask {
+    pub(super) context: Arc<PodContext>,
+    pub(super) pod: Arc<Pod>,
+    pub(super) control: watch::Receiver<Control>,
+    pub(super) history: History,
+    pub(super) observed: Arc<ObservedPod>,
+    observations: watch::Receiver<Observation>,
+    status: Option<PodStatus>,
+    /// A finished pod was edited: remove what is left of it and start anew.
+    anew: bool,
+}
+
+/// How a pod's task ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskEnd {
+    /// The pod.
+    pub uid: PodUid,
+}
+
+impl PodTask {
+    /// A task that goes on from what an earlier process recorded.
+    #[must_use]
+    pub fn new(
+        context: Arc<PodContext>,
+        pod: Arc<Pod>,
+        control: watch::Receiver<Control>,
+        record: Option<PodRecord>,
+    ) -> Self {
+        let observations = context.pleg.observe(&pod.uid);
+        context.host.track(&pod);
+        let (status, history) = match record {
+            Some(record) => (Some(record.status), record.history),
+            None => (None, History::default()),
+        };
+        Self {
+            context,
+            pod,
+            control,
+            history,
+            observed: Arc::default(),
+            observations,
+            status,
+            anew: false,
+        }
+    }
+
+    /// Works until the pod is removed and nothing of it is left.
+    pub async fn run(mut self) -> TaskEnd {
+        let mut last_step = Seq::ZERO;
+        loop {
+            let uid = self.pod.uid.clone();
+            let seen = self.context.pleg.newer(&uid, &mut self.observations, last_step).await;
+            self.observed = seen.pod;
+            let target = self.take_control();
+            let plan = self.plan(target);
+            self.publish(&plan, target);
+            if plan.steps.is_empty() {
+                self.idle(plan.wake_at).await;
+                continue;
+            }
+            if !self.runtime_ready() {
+                self.wait_for_runtime().await;
+                continue;
+            }
+            info!(pod = %self.pod.name, uid = %uid, why = %Reasons(&plan), "Pod is synchronised");
+            let finished = plan.finished;
+            let done = self.apply_all(plan.steps).await;
+            if finished && done {
+                self.context.board.remove(&uid);
+                self.context.pleg.forget(&uid);
+                return TaskEnd { uid };
+            }
+            last_step = self.context.pleg.now();
+        }
+    }
+
+    /// Reads what the task is told and notices edits.
+    fn take_control(&mut self) -> Target {
+        let control = self.control.borrow_and_update().clone();
+        match control {
+            Control::Remove { grace, .. } => Target::Remove { grace },
+            Control::Run(pod) => {
+                if !Arc::ptr_eq(&pod, &self.pod) {
+                    let ended = self.status.as_ref().is_some_and(|s| s.phase.is_terminal());
+                    self.anew |= ended && definitions_differ(&pod, &self.pod);
+                    self.pod = pod;
+                    self.context.host.track(&self.pod);
+                    let containers: Vec<_> = self.pod.spec.all_containers().collect();
+                    self.history.retain(&containers);
+                    self.history.sandbox = None;
+                }
+                if self.anew {
+                    let grace = self.pod.spec.termination_grace_period;
+                    return Target::Remove { grace };
+                }
+                Target::Run
+            }
+        }
+    }
+
+    fn plan(&self, target: Target) -> PodPlan {
+        let snapshot = PodSnapshot {
+            pod: &self.pod,
+            observed: &self.observed,
+            history: &self.history,
+            previous: self.status.as_ref(),
+            target,
+            settings: &self.context.settings,
+        };
+        plan(&snapshot, self.context.clock.now())
+    }
+
+    fn publish(&mut self, plan: &PodPlan, target: Target) {
+        let context = &self.context;
+        for event in transitions::events(&self.pod, self.status.as_ref(), &plan.status) {
+            context.recorder.pod(
+                &self.pod,
+                event.container.as_deref(),
+                EventType::Warning,
+                event.reason,
+                &event.message,
+            );
+        }
+        let deletion = match (&*self.control.borrow(), target) {
+            (Control::Remove { grace, since }, _) => Some((*since, *grace)),
+            _ => None,
+        };
+        context.board.set(
+            self.pod.uid.clone(),
+            PodEntry {
+                pod: Arc::clone(&self.pod),
+                status: plan.status.clone(),
+                deletion,
+                why: plan.why.clone(),
+            },
+        );
+        self.status = Some(plan.status.clone());
+        self.save_record();
+        debug!(pod = %self.pod.name, why = %Reasons(plan), steps = plan.steps.len(), "Planned");
+    }
+
+    pub(super) fn save_record(&self) {
+        if let Some(status) = &self.status {
+            self.context.records.save(&self.pod, status, &self.history);
+        }
+    }
+
+    fn runtime_ready(&self) -> bool {
+        self.context.runtime_state.borrow().is_ready()
+    }
+
+    /// Waits for a change of anything a plan depends on.
+    async fn idle(&mut self, wake_at: Option<Timestamp>) {
+        let wait = wake_at.map(|at| until(at, self.context.clock.now()));
+        // Cancel safety: watch receivers keep what was not seen; the timer is computed anew.
+        tokio::select! {
+            changed = self.control.changed() => {
+                if changed.is_err() {
+                    // The agent stops; its task set ends this task.
+                    std::future::pending::<()>().await;
+                }
+            }
+            _ = self.observations.changed() => {}
+            () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {}
+        }
+    }
+
+    async fn wait_for_runtime(&mut self) {
+        let mut state = self.context.runtime_state.clone();
+        tokio::select! {
+            () = ready(&mut state) => {}
+            changed = self.control.changed() => {
+                if changed.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+        }
+    }
+}
+
+async fn ready(state: &mut watch::Receiver<RuntimeState>) {
+    if state.wait_for(RuntimeState::is_ready).await.is_err() {
+        // The agent stops.
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Time until a moment; a little past it, so that the plan made then sees it as past.
+fn until(at: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(at.duration_since(now)).unwrap_or_default() + Duration::from_millis(1)
+}
+
+/// True if an edit changed what a container or the sandbox is made from.
+fn definitions_differ(new: &Pod, old: &Pod) -> bool {
+    let of = |pod: &Pod| {
+        let containers: Vec<_> = pod
+            .spec
+            .all_containers()
+            .map(|container| (container.name.clone(), container.definition.clone()))
+            .collect();
+        (pod.sandbox_definition.clone(), containers)
+    };
+    of(new) != of(old)
+}
+
+struct Reasons<'a>(&'a PodPlan);
+
+impl std::fmt::Display for Reasons<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, why) in self.0.why.iter().enumerate() {
+            if index > 0 {
+                f.write_str("; ")?;
+            }
+            write!(f, "{why}")?;
+        }
+        Ok(())
+    }
+}
+

@@ -1,0 +1,11 @@
+//! Which pods have a task: compares what the sources want with the tasks there are and with what
+//! the runtime holds.
+
+mod decide;
+mod orphan;
+mod table;
+
+pub use table::{PodSources, PodTable};
+
+#[cfg(test)]
+mod tests;

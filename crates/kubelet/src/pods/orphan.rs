@@ -1,0 +1,84 @@
+//! A pod that is known only from the runtime or from its folder, in the form that its removal
+//! needs.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use rubelet_api::{
+    network::{DnsConfig, DnsPolicy},
+    pod::{Pod, PodSource, PodSpec, RestartPolicy},
+    resources::QosClass,
+    security::PodSecurity,
+};
+use rubelet_base::{PodName, PodUid};
+
+use crate::pleg::RuntimePod;
+
+/// The grace of a pod that does not say (kubelet: the API's default).
+pub(super) const DEFAULT_GRACE: Duration = Duration::from_secs(30);
+
+/// A pod without containers: enough to stop and remove what is there.
+pub(super) fn pod_of(found: &RuntimePod, node_name: &str) -> Pod {
+    let source = match found.source.as_deref() {
+        Some("http") => PodSource::Http,
+        Some("api") => PodSource::Api,
+        _ => PodSource::File,
+    };
+    let grace = found.grace.unwrap_or(DEFAULT_GRACE);
+    pod(&found.uid, found.name.clone(), source, grace, node_name)
+}
+
+/// A pod of which only the UID is known.
+pub(super) fn leftover(uid: &PodUid, node_name: &str) -> Pod {
+    let name = PodName::new("", uid.as_str());
+    pod(uid, name, PodSource::File, DEFAULT_GRACE, node_name)
+}
+
+fn pod(uid: &PodUid, name: PodName, source: PodSource, grace: Duration, node_name: &str) -> Pod {
+    let json = serde_json::json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": *name.name,
+            "namespace": *name.namespace,
+            "uid": uid.as_str(),
+            "annotations": { "kubernetes.io/config.source": source.as_str() },
+        },
+        "spec": {
+            "nodeName": node_name,
+            "containers": [],
+            "terminationGracePeriodSeconds": grace.as_secs(),
+        },
+    });
+    Pod {
+        uid: uid.clone(),
+        name,
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+        source,
+        spec: PodSpec {
+            init_containers: Vec::new(),
+            containers: Vec::new(),
+            volumes: Vec::new(),
+            restart_policy: RestartPolicy::Never,
+            termination_grace_period: grace,
+            active_deadline: None,
+            node_name: node_name.into(),
+            hostname: None,
+            subdomain: None,
+            set_hostname_as_fqdn: false,
+            host_network: false,
+            host_pid: false,
+            host_ipc: false,
+            share_process_namespace: false,
+            dns_policy: DnsPolicy::Default,
+            dns_config: DnsConfig::default(),
+            host_aliases: Vec::new(),
+            security: PodSecurity::default(),
+            priority: 0,
+            priority_class: None,
+            qos: QosClass::BestEffort,
+        },
+        sandbox_definition: None,
+        json: json.to_string().into(),
+    }
+}

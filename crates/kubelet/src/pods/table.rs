@@ -1,0 +1,200 @@
+//! The task that starts, informs and ends pod tasks.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use rubelet_api::pod::Pod;
+use rubelet_base::{PodUid, Seq};
+use rubelet_sources::desired::Desired;
+use tokio::{sync::watch, task::JoinSet};
+use tracing::{error, info};
+
+use super::{
+    decide::{TableAction, TableSnapshot, TaskView, decide},
+    orphan,
+};
+use crate::{
+    heartbeat::{HEARTBEAT, Heartbeat},
+    pleg::{RelistState, RuntimePod},
+    pod_task::{Control, PodContext, PodTask, TaskEnd},
+};
+
+/// What each source wants, level-triggered.
+pub type PodSources = Vec<watch::Receiver<Arc<Desired>>>;
+
+/// Owns all pod tasks.
+pub struct PodTable {
+    context: Arc<PodContext>,
+    sources: PodSources,
+    relists: watch::Receiver<RelistState>,
+    node_name: Arc<str>,
+    tasks: BTreeMap<PodUid, Entry>,
+    running: JoinSet<TaskEnd>,
+    by_id: BTreeMap<tokio::task::Id, PodUid>,
+    on_disk: BTreeSet<PodUid>,
+    heartbeat: Heartbeat,
+    /// Pods that were removed, and when: older lists may still name them.
+    gone: BTreeMap<PodUid, Seq>,
+}
+
+struct Entry {
+    view: TaskView,
+    control: watch::Sender<Control>,
+}
+
+impl PodTable {
+    /// A table without tasks.
+    #[must_use]
+    pub fn new(
+        context: Arc<PodContext>,
+        sources: PodSources,
+        node_name: Arc<str>,
+        heartbeat: Heartbeat,
+    ) -> Self {
+        let relists = context.pleg.relists();
+        Self {
+            context,
+            sources,
+            relists,
+            node_name,
+            tasks: BTreeMap::new(),
+            running: JoinSet::new(),
+            by_id: BTreeMap::new(),
+            on_disk: BTreeSet::new(),
+            heartbeat,
+            gone: BTreeMap::new(),
+        }
+    }
+
+    /// Keeps tasks as the sources want them, for ever.
+    pub async fn run(mut self) {
+        self.on_disk = self.context.host.pods_on_disk().await.into_iter().collect();
+        loop {
+            if self.relists.borrow_and_update().seq > Seq::ZERO {
+                self.reconcile().await;
+            }
+            self.heartbeat.beat();
+            // Cancel safety: watch receivers keep what was not seen; the set keeps ended tasks.
+            tokio::select! {
+                Some(ended) = self.running.join_next_with_id() => self.ended(ended),
+                _ = any_changed(&mut self.sources) => {}
+                _ = self.relists.changed() => {}
+                () = tokio::time::sleep(HEARTBEAT) => {}
+            }
+        }
+    }
+
+    async fn reconcile(&mut self) {
+        let mut desired = BTreeMap::new();
+        let mut all_ready = true;
+        for source in &mut self.sources {
+            let wants = source.borrow_and_update().clone();
+            all_ready &= wants.sources_ready();
+            for pod in wants.pods.values() {
+                desired.entry(pod.uid.clone()).or_insert_with(|| Arc::clone(pod));
+            }
+        }
+        let runtime = self.runtime_pods();
+        let views = self.tasks.iter().map(|(uid, entry)| (uid.clone(), entry.view.clone()));
+        let actions = decide(&TableSnapshot {
+            desired: &desired,
+            all_ready,
+            tasks: &views.collect(),
+            runtime: &runtime,
+            on_disk: &self.on_disk,
+        });
+        for action in actions {
+            self.apply(action).await;
+        }
+    }
+
+    /// What the runtime holds, without pods that were removed after the list began.
+    fn runtime_pods(&mut self) -> Vec<RuntimePod> {
+        let relist = self.relists.borrow();
+        self.gone.retain(|_, at| *at >= relist.seq);
+        relist.pods.iter().filter(|pod| !self.gone.contains_key(&pod.uid)).cloned().collect()
+    }
+
+    async fn apply(&mut self, action: TableAction) {
+        match action {
+            TableAction::Spawn(pod) => {
+                info!(pod = %pod.name, uid = %pod.uid, source = pod.source.as_str(), "Pod is wanted");
+                self.spawn(Arc::clone(&pod), Some(pod), None).await;
+            }
+            TableAction::Update(pod) => {
+                if let Some(entry) = self.tasks.get_mut(&pod.uid) {
+                    info!(pod = %pod.name, uid = %pod.uid, "Pod was edited");
+                    entry.view.running = Some(Arc::clone(&pod));
+                    entry.control.send_replace(Control::Run(pod));
+                }
+            }
+            TableAction::Remove(uid, grace) => {
+                let since = self.context.clock.now();
+                if let Some(entry) = self.tasks.get_mut(&uid) {
+                    info!(pod = %entry.view.name, %uid, ?grace, "Pod is no longer wanted");
+                    entry.view.running = None;
+                    entry.control.send_replace(Control::Remove { grace, since });
+                }
+            }
+            TableAction::RemoveOrphan(found) => {
+                info!(pod = %found.name, uid = %found.uid, "The runtime holds a pod that no source wants");
+                let pod = Arc::new(orphan::pod_of(&found, &self.node_name));
+                let grace = pod.spec.termination_grace_period;
+                self.spawn(pod, None, Some(grace)).await;
+            }
+            TableAction::RemoveLeftover(uid) => {
+                info!(%uid, "The folder of a pod that no source wants is left over");
+                let pod = Arc::new(orphan::leftover(&uid, &self.node_name));
+                self.spawn(pod, None, Some(orphan::DEFAULT_GRACE)).await;
+            }
+        }
+    }
+
+    async fn spawn(&mut self, pod: Arc<Pod>, running: Option<Arc<Pod>>, remove: Option<Duration>) {
+        let uid = pod.uid.clone();
+        let control = match remove {
+            Some(grace) => Control::Remove { grace, since: self.context.clock.now() },
+            None => Control::Run(Arc::clone(&pod)),
+        };
+        let (sender, receiver) = watch::channel(control);
+        let record = self.context.records.load(&uid).await;
+        let view = TaskView { name: pod.name.clone(), running };
+        let task = PodTask::new(Arc::clone(&self.context), pod, receiver, record);
+        let id = self.running.spawn(task.run()).id();
+        self.by_id.insert(id, uid.clone());
+        self.tasks.insert(uid, Entry { view, control: sender });
+    }
+
+    fn ended(&mut self, ended: Result<(tokio::task::Id, TaskEnd), tokio::task::JoinError>) {
+        let id = match &ended {
+            Ok((id, _)) => *id,
+            Err(error) => error.id(),
+        };
+        let Some(uid) = self.by_id.remove(&id) else { return };
+        match ended {
+            Ok(_) => {
+                self.on_disk.remove(&uid);
+                self.gone.insert(uid.clone(), self.context.pleg.now());
+            }
+            // The pod is taken up again in the next round, from its record.
+            Err(error) => error!(%uid, %error, "The task of a pod died; it is started again"),
+        }
+        self.tasks.remove(&uid);
+    }
+}
+
+/// Ends when any source has something new; never if there is none.
+async fn any_changed(sources: &mut PodSources) {
+    if sources.is_empty() {
+        return std::future::pending().await;
+    }
+    let waits = sources.iter_mut().map(|source| Box::pin(source.changed()));
+    let (changed, _, _) = futures_util::future::select_all(waits).await;
+    if changed.is_err() {
+        // The source ended with the agent.
+        std::future::pending::<()>().await;
+    }
+}

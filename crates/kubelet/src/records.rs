@@ -1,0 +1,148 @@
+//! What survives a restart of the agent: status and history of each pod, in one small file each.
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rubelet_api::{pod::Pod, status::PodStatus};
+use rubelet_base::{ErrorChain, PodUid};
+use rubelet_pod_plan::History;
+use rubelet_store::{Loaded, Migration, Record, Stored};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+use tracing::warn;
+
+/// What is kept of one pod.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PodRecord {
+    /// Namespace.
+    pub namespace: Box<str>,
+    /// Name.
+    pub name: Box<str>,
+    /// The status published last.
+    pub status: PodStatus,
+    /// What was tried.
+    pub history: History,
+}
+
+impl Stored for PodRecord {
+    const KIND: &'static str = "pod";
+    const MIGRATIONS: &'static [Migration] = &[];
+}
+
+/// Takes records and writes the newest of each pod. Cheap to clone; never blocks.
+#[derive(Debug, Clone)]
+pub struct RecordWriter {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    folder: PathBuf,
+    /// What is to be written; `None` means: remove the file.
+    pending: Mutex<HashMap<PodUid, Option<PodRecord>>>,
+    wake: Notify,
+    /// Held while files are written.
+    writing: tokio::sync::Mutex<()>,
+}
+
+impl RecordWriter {
+    /// A writer into a folder.
+    #[must_use]
+    pub fn new(folder: PathBuf) -> Self {
+        let (pending, wake) = (Mutex::default(), Notify::new());
+        Self { shared: Arc::new(Shared { folder, pending, wake, writing: tokio::sync::Mutex::default() }) }
+    }
+
+    /// Keeps this state of a pod.
+    pub fn save(&self, pod: &Pod, status: &PodStatus, history: &History) {
+        let record = PodRecord {
+            namespace: (&*pod.name.namespace).into(),
+            name: (&*pod.name.name).into(),
+            status: status.clone(),
+            history: history.clone(),
+        };
+        self.put(&pod.uid, Some(record));
+    }
+
+    /// Forgets a pod.
+    pub fn remove(&self, uid: &PodUid) {
+        self.put(uid, None);
+    }
+
+    fn put(&self, uid: &PodUid, record: Option<PodRecord>) {
+        self.lock().insert(uid.clone(), record);
+        self.shared.wake.notify_one();
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<PodUid, Option<PodRecord>>> {
+        self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes what is kept, until it is dropped.
+    pub async fn run(self) {
+        loop {
+            self.shared.wake.notified().await;
+            self.flush().await;
+        }
+    }
+
+    /// Writes everything that waits.
+    pub async fn flush(&self) {
+        let _writing = self.shared.writing.lock().await;
+        let pending = std::mem::take(&mut *self.lock());
+        if pending.is_empty() {
+            return;
+        }
+        let folder = self.shared.folder.clone();
+        let written = tokio::task::spawn_blocking(move || {
+            for (uid, record) in pending {
+                write(&folder, &uid, record.as_ref());
+            }
+        });
+        if let Err(error) = written.await
+            && let Ok(panic) = error.try_into_panic()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+
+    /// Reads the record of a pod; one that is damaged is put aside and counts as missing.
+    pub async fn load(&self, uid: &PodUid) -> Option<PodRecord> {
+        self.flush().await;
+        let path = path(&self.shared.folder, uid);
+        tokio::task::spawn_blocking(move || match Record::at(&path).load() {
+            Ok(Loaded::Valid(record)) => Some(record),
+            Ok(Loaded::Missing) => None,
+            Ok(Loaded::Quarantined { moved_to, why }) => {
+                warn!(record = %path.display(), moved_to = %moved_to.display(), %why, "A damaged record was put aside; it is rebuilt from the runtime");
+                None
+            }
+            Err(error) => {
+                warn!(record = %path.display(), error = %ErrorChain(&error), "A record can't be read");
+                None
+            }
+        })
+        .await
+        .ok()
+        .flatten()
+    }
+}
+
+fn write(folder: &Path, uid: &PodUid, record: Option<&PodRecord>) {
+    let path = path(folder, uid);
+    let file = Record::<PodRecord>::at(&path);
+    let result = match record {
+        Some(record) => file.save(record).map(drop).map_err(|error| ErrorChain(&error).to_string()),
+        None => file.remove().map_err(|error| ErrorChain(&error).to_string()),
+    };
+    if let Err(error) = result {
+        warn!(record = %path.display(), error, "A record can't be written");
+    }
+}
+
+fn path(folder: &Path, uid: &PodUid) -> PathBuf {
+    folder.join(format!("{uid}.json"))
+}

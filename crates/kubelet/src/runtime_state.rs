@@ -1,0 +1,131 @@
+//! Whether the runtime answers, and what it says of itself.
+
+use std::{sync::Arc, time::Duration};
+
+use rubelet_base::{Backoff, ErrorChain};
+use rubelet_cri::{RuntimeService, v1};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
+use tracing::{info, warn};
+
+/// Time between two status calls while all is well (kubelet: 5 s).
+const PERIOD: Duration = Duration::from_secs(5);
+/// First and longest wait while it is not.
+const RETRY_INITIAL: Duration = Duration::from_millis(100);
+const RETRY_MAX: Duration = Duration::from_secs(5);
+
+/// The runtime as last seen.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RuntimeState {
+    /// Why the runtime can't be used; `None` when it is ready. Empty before the first answer.
+    pub problem: Option<Arc<str>>,
+    /// Why its network can't be used; `None` when it is ready.
+    pub network_problem: Option<Arc<str>>,
+    /// Name and version, such as `containerd 2.1.9`.
+    pub version: Arc<str>,
+    /// The cgroup driver it asks for; `None` if it does not say.
+    pub cgroup_driver: Option<CgroupDriver>,
+    /// True once it has answered.
+    pub answered: bool,
+}
+
+/// Who makes cgroups, and so the form of their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CgroupDriver {
+    /// Folders below the cgroup mount.
+    Cgroupfs,
+    /// systemd slices.
+    Systemd,
+}
+
+impl RuntimeState {
+    /// True if pods can be worked on.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.answered && self.problem.is_none()
+    }
+}
+
+/// Asks the runtime for its status, each 5 s while it is well and from 100 ms to 5 s while not.
+pub async fn watch_runtime(
+    runtime: Arc<dyn RuntimeService>,
+    endpoint: Arc<str>,
+    state: watch::Sender<RuntimeState>,
+) {
+    let mut backoff = Backoff::new(RETRY_INITIAL, RETRY_MAX);
+    let mut last_log = None;
+    loop {
+        let old = state.borrow().clone();
+        let next = look(&*runtime, &old).await;
+        let wait = match &next.problem {
+            None => {
+                backoff.reset();
+                if !old.is_ready() {
+                    info!(runtime = %next.version, endpoint = %endpoint, "Container runtime is ready");
+                }
+                last_log = None;
+                PERIOD
+            }
+            Some(problem) => {
+                let wait = backoff.advance();
+                // The first time at once, then as often as the longest wait at most.
+                let due = last_log.is_none_or(|at: Instant| at.elapsed() >= RETRY_MAX);
+                if due || old.problem != next.problem {
+                    warn!(endpoint = %endpoint, retry = ?wait, "skipping pod synchronization: {problem}");
+                    last_log = Some(Instant::now());
+                }
+                wait
+            }
+        };
+        state.send_if_modified(|old| {
+            let changed = *old != next;
+            if changed {
+                *old = next;
+            }
+            changed
+        });
+        sleep(wait).await;
+    }
+}
+
+async fn look(runtime: &dyn RuntimeService, old: &RuntimeState) -> RuntimeState {
+    let mut next = old.clone();
+    match runtime.status(v1::StatusRequest { verbose: false }).await {
+        Ok(answer) => {
+            next.answered = true;
+            let conditions = answer.status.map(|status| status.conditions).unwrap_or_default();
+            let problem = |kind: &str, what: &str| -> Option<Arc<str>> {
+                let condition = conditions.iter().find(|condition| condition.r#type == kind)?;
+                (!condition.status).then(|| {
+                    format!("{what} not ready: {}: {}", condition.reason, condition.message).into()
+                })
+            };
+            next.problem = problem("RuntimeReady", "container runtime");
+            next.network_problem = problem("NetworkReady", "container runtime network");
+            if old.problem.is_some() || !old.answered {
+                identify(runtime, &mut next).await;
+            }
+        }
+        Err(error) => {
+            next.problem =
+                Some(format!("container runtime is down: {}", ErrorChain(&error)).into());
+        }
+    }
+    next
+}
+
+/// Asks what does not change while the runtime runs.
+async fn identify(runtime: &dyn RuntimeService, next: &mut RuntimeState) {
+    if let Ok(answer) = runtime.version(v1::VersionRequest { version: "0.1.0".to_owned() }).await {
+        next.version = format!("{} {}", answer.runtime_name, answer.runtime_version).into();
+    }
+    // Runtimes before CRI 0.28 do not know this call; the configuration decides then.
+    if let Ok(answer) = runtime.runtime_config(v1::RuntimeConfigRequest {}).await {
+        next.cgroup_driver = answer.linux.map(|linux| match linux.cgroup_driver() {
+            v1::CgroupDriver::Systemd => CgroupDriver::Systemd,
+            v1::CgroupDriver::Cgroupfs => CgroupDriver::Cgroupfs,
+        });
+    }
+}

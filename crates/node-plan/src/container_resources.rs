@@ -1,0 +1,266 @@
+//! What the runtime is told of the resources of one container: the CRI's
+//! `LinuxContainerResources`, as plain values.
+
+use std::collections::BTreeMap;
+
+use rubelet_api::{
+    container::Container,
+    pod::Pod,
+    resources::{Bytes, QosClass},
+};
+use rubelet_base::cgroup::page_size_name;
+
+use crate::{cpu, critical::is_critical, oom_score::oom_score_adj};
+
+/// Which version of cgroups the node uses for resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CgroupVersion {
+    /// One hierarchy per controller, also on hosts that mount version 2 beside them.
+    V1,
+    /// The unified hierarchy.
+    V2,
+}
+
+/// `memorySwap.swapBehavior`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SwapBehavior {
+    /// Containers never swap. The default.
+    NoSwap,
+    /// Burstable containers swap in proportion to their memory request.
+    LimitedSwap,
+}
+
+/// Settings and facts of the node that take part in a container's values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContainerSettings {
+    /// Version of cgroups.
+    pub cgroup_version: CgroupVersion,
+    /// `cpuCFSQuota`.
+    pub cpu_cfs_quota: bool,
+    /// `cpuCFSQuotaPeriod` in microseconds.
+    pub cpu_cfs_quota_period_us: u64,
+    /// `singleProcessOOMKill`: the kernel kills one process instead of the whole container.
+    pub single_process_oom_kill: bool,
+    /// Memory of the machine in bytes.
+    pub memory_capacity: Bytes,
+    /// Swap space of the machine in bytes.
+    pub swap_capacity: Bytes,
+    /// Whether the kernel can limit swap.
+    pub swap_controller: bool,
+    /// `memorySwap.swapBehavior`.
+    pub swap_behavior: SwapBehavior,
+    /// Sizes of huge pages that the kernel knows, in bytes.
+    pub page_sizes: Vec<Bytes>,
+}
+
+/// The fields of `LinuxContainerResources`; 0 means not set, as it does there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ContainerLimits {
+    /// `cpu_shares`.
+    pub cpu_shares: u64,
+    /// `cpu_quota` in microseconds.
+    pub cpu_quota: u64,
+    /// `cpu_period` in microseconds.
+    pub cpu_period: u64,
+    /// `memory_limit_in_bytes`.
+    pub memory_limit: Bytes,
+    /// `memory_swap_limit_in_bytes`: memory and swap together, on version 1.
+    pub memory_swap_limit: Bytes,
+    /// `oom_score_adj`.
+    pub oom_score_adj: i64,
+    /// `hugepage_limits`: name of the page size and bytes, one entry per size of the machine.
+    pub hugepages: Vec<(String, Bytes)>,
+    /// `unified`: files of cgroup version 2 and their contents.
+    pub unified: BTreeMap<String, String>,
+}
+
+/// Works out the values of one container of a pod.
+#[must_use]
+pub fn container_limits(
+    pod: &Pod,
+    container: &Container,
+    settings: &ContainerSettings,
+) -> ContainerLimits {
+    let resources = &container.resources;
+    let cpu_limit = resources.limits.cpu.unwrap_or(0);
+    let mut limits = ContainerLimits {
+        cpu_shares: cpu::shares(resources.requests.cpu.unwrap_or(cpu_limit)),
+        memory_limit: resources.limits.memory.unwrap_or(0),
+        oom_score_adj: oom_score_adj(pod, container, settings.memory_capacity),
+        hugepages: hugepages(container, &settings.page_sizes),
+        ..ContainerLimits::default()
+    };
+    if settings.cpu_cfs_quota {
+        limits.cpu_period = settings.cpu_cfs_quota_period_us;
+        if cpu_limit > 0 {
+            limits.cpu_quota = cpu::quota_us(cpu_limit, settings.cpu_cfs_quota_period_us);
+        }
+    }
+    if settings.cgroup_version == CgroupVersion::V2 && !settings.single_process_oom_kill {
+        limits.unified.insert("memory.oom.group".into(), "1".into());
+    }
+    if settings.swap_controller {
+        match settings.cgroup_version {
+            // Equal limits leave no room for swap; without a memory limit the kernel takes none.
+            CgroupVersion::V1 => limits.memory_swap_limit = limits.memory_limit,
+            CgroupVersion::V2 => {
+                let swap = swap_limit(pod, container, settings);
+                limits
+                    .unified
+                    .insert("memory.swap.max".into(), swap.to_string());
+            }
+        }
+    }
+    limits
+}
+
+fn hugepages(container: &Container, page_sizes: &[Bytes]) -> Vec<(String, Bytes)> {
+    let wanted: BTreeMap<Bytes, Bytes> = container
+        .resources
+        .limits
+        .hugepages
+        .iter()
+        .copied()
+        .collect();
+    page_sizes
+        .iter()
+        .map(|size| {
+            (
+                page_size_name(*size),
+                wanted.get(size).copied().unwrap_or(0),
+            )
+        })
+        .collect()
+}
+
+/// Bytes of swap on version 2: the request's part of the machine's memory, applied to its swap.
+fn swap_limit(pod: &Pod, container: &Container, settings: &ContainerSettings) -> Bytes {
+    let request = container.resources.requests.memory.unwrap_or(0);
+    let limit = container.resources.limits.memory.unwrap_or(0);
+    let swaps = settings.swap_behavior == SwapBehavior::LimitedSwap
+        && pod.spec.qos == QosClass::Burstable
+        && !is_critical(pod)
+        && request != limit
+        && request <= settings.memory_capacity
+        && settings.memory_capacity > 0;
+    if !swaps {
+        return 0;
+    }
+    let part = u128::from(request) * u128::from(settings.swap_capacity);
+    Bytes::try_from(part / u128::from(settings.memory_capacity)).unwrap_or(Bytes::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use rubelet_api::{pod::PodSource, resources::ResourceAmounts};
+
+    use super::*;
+    use crate::test_pods::{amounts, container, pod};
+
+    const GIB: u64 = 1 << 30;
+
+    fn settings(cgroup_version: CgroupVersion) -> ContainerSettings {
+        ContainerSettings {
+            cgroup_version,
+            cpu_cfs_quota: true,
+            cpu_cfs_quota_period_us: 100_000,
+            single_process_oom_kill: false,
+            memory_capacity: 8 * GIB,
+            swap_capacity: 4 * GIB,
+            swap_controller: true,
+            swap_behavior: SwapBehavior::NoSwap,
+            page_sizes: vec![2 << 20, GIB],
+        }
+    }
+
+    fn burstable(requests: ResourceAmounts, limits: ResourceAmounts) -> Pod {
+        let mut pod = pod();
+        pod.spec.qos = QosClass::Burstable;
+        pod.spec.containers = vec![container("a", requests, limits)];
+        pod
+    }
+
+    fn limits(pod: &Pod, settings: &ContainerSettings) -> ContainerLimits {
+        container_limits(pod, &pod.spec.containers[0], settings)
+    }
+
+    #[test]
+    fn requests_and_limits_become_the_kernels_numbers() {
+        let pod = burstable(amounts(250, GIB), amounts(500, 2 * GIB));
+        let limits = limits(&pod, &settings(CgroupVersion::V2));
+        assert_eq!(limits.cpu_shares, 256);
+        assert_eq!((limits.cpu_quota, limits.cpu_period), (50_000, 100_000));
+        assert_eq!(limits.memory_limit, 2 * GIB);
+        assert_eq!(limits.memory_swap_limit, 0);
+        assert_eq!(limits.oom_score_adj, 875);
+        assert_eq!(limits.hugepages, [("2MB".into(), 0), ("1GB".into(), 0)]);
+        let unified = [("memory.oom.group", "1"), ("memory.swap.max", "0")];
+        let unified = unified.map(|(file, value)| (file.to_owned(), value.to_owned()));
+        assert_eq!(limits.unified, BTreeMap::from(unified));
+    }
+
+    #[test]
+    fn version_1_forbids_swap_by_equal_limits_and_has_no_unified_files() {
+        let pod = burstable(amounts(250, GIB), amounts(500, 2 * GIB));
+        let limits = limits(&pod, &settings(CgroupVersion::V1));
+        assert_eq!(limits.memory_swap_limit, 2 * GIB);
+        assert!(limits.unified.is_empty());
+    }
+
+    #[test]
+    fn a_container_without_resources_has_the_least_share_and_no_quota() {
+        let limits = limits(&pod(), &settings(CgroupVersion::V2));
+        assert_eq!(limits.cpu_shares, 2);
+        assert_eq!((limits.cpu_quota, limits.cpu_period), (0, 100_000));
+        assert_eq!(limits.memory_limit, 0);
+        assert_eq!(limits.oom_score_adj, 1000);
+    }
+
+    #[test]
+    fn settings_switch_off_quota_group_kill_and_swap_limits() {
+        let settings = ContainerSettings {
+            cpu_cfs_quota: false,
+            single_process_oom_kill: true,
+            swap_controller: false,
+            ..settings(CgroupVersion::V2)
+        };
+        let pod = burstable(amounts(250, GIB), amounts(500, 2 * GIB));
+        let limits = limits(&pod, &settings);
+        assert_eq!((limits.cpu_quota, limits.cpu_period), (0, 0));
+        assert!(limits.unified.is_empty());
+    }
+
+    #[test]
+    fn limited_swap_is_for_burstable_pods_that_are_not_critical() {
+        let settings = ContainerSettings {
+            swap_behavior: SwapBehavior::LimitedSwap,
+            ..settings(CgroupVersion::V2)
+        };
+        let swap = |pod: &Pod| limits(pod, &settings).unified["memory.swap.max"].clone();
+        let mut pod = burstable(amounts(250, 2 * GIB), amounts(500, 4 * GIB));
+        assert_eq!(swap(&pod), "0", "static pods are critical");
+        pod.source = PodSource::Api;
+        assert_eq!(swap(&pod), GIB.to_string());
+        pod.spec.containers[0].resources.limits.memory = Some(2 * GIB);
+        assert_eq!(swap(&pod), "0", "request and limit are equal");
+        pod.spec.containers[0].resources.limits.memory = Some(16 * GIB);
+        pod.spec.containers[0].resources.requests.memory = Some(9 * GIB);
+        assert_eq!(swap(&pod), "0", "the request exceeds the machine");
+        pod.spec.containers[0].resources = Default::default();
+        assert_eq!(swap(&pod), "0", "no memory is requested");
+    }
+
+    #[test]
+    fn huge_pages_are_limited_to_what_is_asked_for() {
+        let pages = ResourceAmounts {
+            hugepages: vec![(2 << 20, 8 << 20)],
+            ..amounts(1, 1)
+        };
+        let pod = burstable(pages.clone(), pages);
+        let limits = limits(&pod, &settings(CgroupVersion::V2));
+        assert_eq!(
+            limits.hugepages,
+            [("2MB".into(), 8 << 20), ("1GB".into(), 0)]
+        );
+    }
+}

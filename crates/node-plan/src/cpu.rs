@@ -1,0 +1,93 @@
+//! From thousandths of a core to shares, weights and quotas.
+
+use rubelet_api::resources::MilliCpu;
+use rubelet_base::cgroup::{CpuQuota, CpuShare};
+
+/// The least share the kernel knows; what a pod without a request gets.
+pub const MIN_SHARES: u64 = 2;
+/// The largest share the kernel knows.
+pub const MAX_SHARES: u64 = 262_144;
+/// The kernel takes no quota below a millisecond.
+const MIN_QUOTA_US: u64 = 1_000;
+
+/// `cpu.shares` for a request: 1024 for a core, at least 2, at most 262144.
+#[must_use]
+pub fn shares(request: MilliCpu) -> u64 {
+    (request.saturating_mul(1024) / 1000).clamp(MIN_SHARES, MAX_SHARES)
+}
+
+/// `cpu.weight` for shares, by the straight line that the kubelet uses for the cgroups it makes
+/// itself. (The runtime converts the shares of containers, by a curve of its own.)
+#[must_use]
+pub fn weight(shares: u64) -> u64 {
+    let shares = shares.clamp(MIN_SHARES, MAX_SHARES);
+    1 + (shares - MIN_SHARES) * 9999 / (MAX_SHARES - MIN_SHARES)
+}
+
+/// A request as both versions of cgroups want it.
+#[must_use]
+pub fn share(request: MilliCpu) -> CpuShare {
+    let shares = shares(request);
+    CpuShare {
+        shares,
+        weight: weight(shares),
+    }
+}
+
+/// Microseconds of processor time per period for a limit; at least a millisecond.
+#[must_use]
+pub fn quota_us(limit: MilliCpu, period_us: u64) -> u64 {
+    (limit.saturating_mul(period_us) / 1000).max(MIN_QUOTA_US)
+}
+
+/// A limit as a quota; `enforce` false lifts it.
+#[must_use]
+pub fn quota(limit: MilliCpu, period_us: u64, enforce: bool) -> CpuQuota {
+    CpuQuota {
+        quota_us: enforce.then(|| quota_us(limit, period_us)),
+        period_us,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_follow_requests_within_the_kernels_limits() {
+        for (request, expected) in [
+            (0, 2),
+            (1, 2),
+            (2, 2),
+            (3, 3),
+            (100, 102),
+            (1000, 1024),
+            (256_000, 262_144),
+            (u64::MAX, MAX_SHARES),
+        ] {
+            assert_eq!(shares(request), expected, "{request}m");
+        }
+    }
+
+    #[test]
+    fn weights_span_their_whole_range() {
+        for (shares, expected) in [(0, 1), (2, 1), (102, 4), (1024, 39), (262_144, 10_000)] {
+            assert_eq!(weight(shares), expected, "{shares} shares");
+        }
+    }
+
+    #[test]
+    fn quotas_follow_limits_and_have_a_floor() {
+        for (limit, period, expected) in [
+            (1, 100_000, 1_000),
+            (10, 100_000, 1_000),
+            (11, 100_000, 1_100),
+            (500, 100_000, 50_000),
+            (2_000, 100_000, 200_000),
+            (1_000, 5_000, 5_000),
+        ] {
+            assert_eq!(quota_us(limit, period), expected, "{limit}m of {period} us");
+        }
+        assert_eq!(quota(500, 100_000, false).quota_us, None);
+    }
+}

@@ -1,0 +1,52 @@
+//! Which sandbox and containers to stop and start: the rules of the kubelet's `computePodActions`
+//! and `SyncPod`, on a snapshot.
+//!
+//! Two rules differ on purpose. Only containers of the current sandbox count as progress of the
+//! init sequence, so that their records (and restart counts) need not be removed before a new
+//! sandbox is made. And a container that was created but never started is started rather than
+//! replaced, so that an agent which died between the two calls leaves no trace.
+
+mod init;
+mod restart;
+mod run;
+mod sandbox;
+mod stop;
+
+use jiff::Timestamp;
+
+pub use restart::should_restart;
+
+use crate::{
+    plan::{PodSnapshot, Step, Target},
+    why::Why,
+};
+
+/// The decision, before it is turned into a status.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Actions {
+    /// Steps in order.
+    pub steps: Vec<Step>,
+    /// Reasons.
+    pub why: Vec<Why>,
+    /// The earliest time at which the decision could be another one.
+    pub wake_at: Option<Timestamp>,
+    /// True if `activeDeadlineSeconds` has passed.
+    pub deadline_exceeded: bool,
+    /// True when nothing is left of a pod that was to be removed.
+    pub finished: bool,
+}
+
+impl Actions {
+    fn wake_by(&mut self, at: Timestamp) {
+        self.wake_at = Some(self.wake_at.map_or(at, |earlier| earlier.min(at)));
+    }
+}
+
+/// Decides what to do for one pod.
+#[must_use]
+pub fn decide(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Actions {
+    match snapshot.target {
+        Target::Run => run::decide(snapshot, now),
+        Target::Remove { grace } => stop::decide(snapshot, grace, now),
+    }
+}

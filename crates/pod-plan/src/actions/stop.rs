@@ -1,0 +1,135 @@
+//! Decisions for a pod that is to end, and the removal of what is left behind.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use jiff::Timestamp;
+
+use super::Actions;
+use crate::{
+    observed::{ObservedContainer, ObservedPod},
+    plan::{DeadContainer, Kill, PodSnapshot, Step},
+    why::{KillCause, Why},
+};
+
+/// A pod that no source wants: stop everything, then remove every trace.
+pub(super) fn decide(snapshot: &PodSnapshot<'_>, grace: Duration, now: Timestamp) -> Actions {
+    let mut actions = Actions {
+        why: vec![Why::NotWanted],
+        ..Actions::default()
+    };
+    if let Some(failure) = &snapshot.history.teardown
+        && failure.retry_at() > now
+    {
+        actions.wake_by(failure.retry_at());
+        return actions;
+    }
+    let observed = snapshot.observed;
+    if !observed.is_stopped() {
+        halt(snapshot, &mut actions, grace, KillCause::PodStops);
+        return actions;
+    }
+    if observed.is_gone() {
+        actions.steps.push(Step::CleanUp);
+        actions.finished = true;
+        return actions;
+    }
+    if !observed.containers.is_empty() {
+        actions.steps.push(Step::RemoveContainers(
+            observed.containers.iter().map(dead).collect(),
+        ));
+    }
+    if !observed.sandboxes.is_empty() {
+        let ids = observed
+            .sandboxes
+            .iter()
+            .map(|sandbox| sandbox.id.clone())
+            .collect();
+        actions.steps.push(Step::RemoveSandboxes(ids));
+    }
+    actions
+}
+
+/// Stops all containers that may run, at the same time, and then all sandboxes.
+pub(super) fn halt(
+    snapshot: &PodSnapshot<'_>,
+    actions: &mut Actions,
+    grace: Duration,
+    cause: KillCause,
+) {
+    let kills: Vec<Kill> = running(snapshot.observed)
+        .map(|found| Kill {
+            name: found.name.clone(),
+            id: found.id.clone(),
+            grace,
+            message: format!("Stopping container {}", found.name).into(),
+        })
+        .collect();
+    for kill in &kills {
+        actions.why.push(Why::Kills(kill.name.clone(), cause));
+    }
+    if !kills.is_empty() {
+        actions.steps.push(Step::KillContainers(kills));
+    }
+    let ready: Vec<_> = snapshot
+        .observed
+        .sandboxes
+        .iter()
+        .filter(|sandbox| sandbox.ready)
+        .map(|sandbox| sandbox.id.clone())
+        .collect();
+    if !ready.is_empty() {
+        actions.steps.push(Step::StopSandboxes(ready));
+    }
+}
+
+fn running(observed: &ObservedPod) -> impl Iterator<Item = &ObservedContainer> {
+    observed
+        .containers
+        .iter()
+        .filter(|container| container.phase.may_run())
+}
+
+/// Removes dead containers beyond the newest of each name, containers that left the
+/// specification, and stopped sandboxes that hold nothing any more.
+pub(super) fn prune(snapshot: &PodSnapshot<'_>, actions: &mut Actions) {
+    let observed = snapshot.observed;
+    let mut kept = BTreeSet::new();
+    let mut surplus = Vec::new();
+    for found in observed
+        .containers
+        .iter()
+        .filter(|found| found.phase.exit().is_some())
+    {
+        let in_spec = snapshot.pod.spec.container(&found.name).is_some();
+        if !in_spec || !kept.insert(&found.name) {
+            surplus.push(dead(found));
+        }
+    }
+    let empty: Vec<_> = observed
+        .sandboxes
+        .iter()
+        .skip(1)
+        .filter(|sandbox| {
+            !sandbox.ready
+                && !observed.containers.iter().any(|found| {
+                    found.sandbox == sandbox.id && !surplus.iter().any(|dead| dead.id == found.id)
+                })
+        })
+        .map(|sandbox| sandbox.id.clone())
+        .collect();
+    if !surplus.is_empty() {
+        actions.why.push(Why::Prunes(surplus.len()));
+        actions.steps.push(Step::RemoveContainers(surplus));
+    }
+    if !empty.is_empty() {
+        actions.steps.push(Step::RemoveSandboxes(empty));
+    }
+}
+
+fn dead(found: &ObservedContainer) -> DeadContainer {
+    DeadContainer {
+        name: found.name.clone(),
+        id: found.id.clone(),
+        restart_count: found.restart_count,
+    }
+}

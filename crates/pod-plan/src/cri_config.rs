@@ -1,0 +1,15 @@
+//! The messages from which a runtime makes sandboxes and containers, in the form in which the
+//! kubelet writes them, so that a node can be taken over and handed back.
+
+mod container;
+pub mod env;
+pub mod expand;
+pub mod labels;
+mod mounts;
+mod sandbox;
+mod security;
+
+pub use container::{ContainerInputs, container_config};
+pub use mounts::{ContainerFiles, MountError, mounts};
+pub use sandbox::{SandboxInputs, sandbox_config};
+pub use security::{ImageUser, NonRootError, verify_non_root};

@@ -1,0 +1,83 @@
+//! The mounts of a container.
+
+use std::collections::BTreeMap;
+
+use rubelet_api::container::{Container, MountPropagation, SubPath};
+use rubelet_cri::v1;
+
+/// Files on the host that a container gets beside its volumes.
+#[derive(Debug, Clone, Default)]
+pub struct ContainerFiles {
+    /// Host path of each volume, by name.
+    pub volumes: BTreeMap<Box<str>, String>,
+    /// Host path of each mount that takes a part of a volume, by index in `volumeMounts`.
+    pub sub_paths: BTreeMap<usize, String>,
+    /// Host path of the generated `/etc/hosts`.
+    pub etc_hosts: Option<String>,
+    /// Host path of the termination message.
+    pub termination_log: Option<String>,
+}
+
+/// A mount that can't be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("volumeMounts[{index}]: volume {volume:?} is not prepared")]
+pub struct MountError {
+    /// Index in `volumeMounts`.
+    pub index: usize,
+    /// The volume it names.
+    pub volume: Box<str>,
+}
+
+/// Volume mounts in order, then `/etc/hosts` unless the container mounts that path itself, then
+/// the termination message.
+///
+/// # Errors
+/// A volume has no path on the host.
+pub fn mounts(container: &Container, files: &ContainerFiles) -> Result<Vec<v1::Mount>, MountError> {
+    let mut mounts = Vec::with_capacity(container.mounts.len() + 2);
+    for (index, mount) in container.mounts.iter().enumerate() {
+        let source = match mount.sub_path {
+            SubPath::Whole => files.volumes.get(&mount.volume),
+            SubPath::Path(_) | SubPath::Expression(_) => files.sub_paths.get(&index),
+        };
+        let host_path = source
+            .ok_or_else(|| MountError {
+                index,
+                volume: mount.volume.clone(),
+            })?
+            .clone();
+        mounts.push(v1::Mount {
+            container_path: mount.mount_path.to_string(),
+            host_path,
+            readonly: mount.read_only,
+            propagation: match mount.propagation {
+                MountPropagation::Private => v1::MountPropagation::PropagationPrivate,
+                MountPropagation::HostToContainer => {
+                    v1::MountPropagation::PropagationHostToContainer
+                }
+                MountPropagation::Bidirectional => v1::MountPropagation::PropagationBidirectional,
+            }
+            .into(),
+            ..v1::Mount::default()
+        });
+    }
+    let own_hosts = container
+        .mounts
+        .iter()
+        .any(|mount| &*mount.mount_path == "/etc/hosts");
+    if let Some(host_path) = files.etc_hosts.as_ref().filter(|_| !own_hosts) {
+        mounts.push(plain("/etc/hosts", host_path));
+    }
+    if let Some(host_path) = &files.termination_log {
+        mounts.push(plain(&container.termination_message_path, host_path));
+    }
+    Ok(mounts)
+}
+
+fn plain(container_path: &str, host_path: &str) -> v1::Mount {
+    v1::Mount {
+        container_path: container_path.to_owned(),
+        host_path: host_path.to_owned(),
+        ..v1::Mount::default()
+    }
+}

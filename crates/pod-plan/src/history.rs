@@ -1,0 +1,230 @@
+//! What this agent tried for a pod, what failed, and when it may try again. Owned by the pod's
+//! task and kept across restarts of the agent.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jiff::Timestamp;
+use rubelet_api::container::Container;
+use serde::{Deserialize, Serialize};
+
+use crate::after;
+
+/// First crash back-off, and its growth by doubling (kubelet: 10 s to 300 s).
+pub const CRASH_INITIAL: Duration = Duration::from_secs(10);
+/// A container that ran longer than this starts again with the first back-off.
+pub const CRASH_RESET: Duration = Duration::from_secs(600);
+/// First and longest back-off after a failed image pull.
+pub const PULL_INITIAL: Duration = Duration::from_secs(10);
+/// Longest back-off after a failed image pull.
+pub const PULL_MAX: Duration = Duration::from_secs(300);
+/// First wait after a step failed for another cause; doubles up to [`RETRY_MAX`].
+pub const RETRY_INITIAL: Duration = Duration::from_secs(1);
+/// Longest wait after a step failed.
+pub const RETRY_MAX: Duration = Duration::from_secs(10);
+
+/// What was tried for one pod.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct History {
+    /// By container name.
+    pub containers: BTreeMap<Box<str>, ContainerHistory>,
+    /// The last failure to make or prepare the sandbox; cleared by success.
+    pub sandbox: Option<Failure>,
+    /// The last failure to stop or remove something; cleared by success.
+    pub teardown: Option<Failure>,
+}
+
+/// What was tried for one container.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ContainerHistory {
+    /// The last failed start; cleared by a start that worked.
+    pub failure: Option<Failure>,
+    /// The crash back-off.
+    pub crash: Option<CrashEntry>,
+}
+
+/// A step that failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The waiting reason that the kubelet reports, such as `ErrImagePull`.
+    pub reason: Box<str>,
+    /// What went wrong.
+    pub message: Box<str>,
+    /// When it failed.
+    pub at: Timestamp,
+    /// How long to wait before the next try.
+    pub delay: Duration,
+    /// What was tried; another definition is tried at once.
+    pub key: Box<str>,
+}
+
+/// The crash back-off of one container.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CrashEntry {
+    /// The wait before the next start, counted from the end of the last run.
+    pub delay: Duration,
+    /// When a start was last allowed.
+    pub last_start: Timestamp,
+    /// What was started; another definition starts without back-off.
+    pub key: Box<str>,
+}
+
+impl Failure {
+    /// When the next try may begin.
+    #[must_use]
+    pub fn retry_at(&self) -> Timestamp {
+        after(self.at, self.delay)
+    }
+}
+
+/// What makes a back-off start anew: the definition of the container.
+#[must_use]
+pub fn backoff_key(container: &Container) -> Box<str> {
+    container
+        .definition
+        .as_ref()
+        .map_or_else(|| container.hash.clone(), |hash| hash.0.clone())
+}
+
+impl History {
+    /// Until when a container that ended at `finished_at` has to wait, if it has to.
+    #[must_use]
+    pub fn crash_wait(
+        &self,
+        container: &Container,
+        finished_at: Timestamp,
+        now: Timestamp,
+    ) -> Option<(Timestamp, Duration)> {
+        let entry = self.containers.get(&container.name)?.crash.as_ref()?;
+        if entry.key != backoff_key(container) || after(entry.last_start, CRASH_RESET) < finished_at
+        {
+            return None;
+        }
+        let until = after(finished_at, entry.delay);
+        (until > now).then_some((until, entry.delay))
+    }
+
+    /// Notes that a container which ended at `finished_at` is started again now, within back-offs
+    /// of at most `max`.
+    pub fn note_restart(
+        &mut self,
+        container: &Container,
+        finished_at: Timestamp,
+        now: Timestamp,
+        max: Duration,
+    ) {
+        let key = backoff_key(container);
+        let history = self.containers.entry(container.name.clone()).or_default();
+        let fresh = history.crash.as_ref().is_none_or(|entry| {
+            entry.key != key || after(entry.last_start, CRASH_RESET) < finished_at
+        });
+        let delay = match &history.crash {
+            Some(entry) if !fresh => entry.delay.saturating_mul(2).min(max),
+            _ => CRASH_INITIAL.min(max),
+        };
+        history.crash = Some(CrashEntry {
+            delay,
+            last_start: now,
+            key,
+        });
+    }
+
+    /// Notes that a start failed. Image pulls back off from 10 s to 300 s, everything else from
+    /// 1 s to 10 s.
+    pub fn note_start_failed(
+        &mut self,
+        container: &Container,
+        reason: &str,
+        message: &str,
+        now: Timestamp,
+    ) {
+        let key = backoff_key(container);
+        let history = self.containers.entry(container.name.clone()).or_default();
+        let (initial, max) = if crate::image::is_pull_failure(reason) {
+            (PULL_INITIAL, PULL_MAX)
+        } else {
+            (RETRY_INITIAL, RETRY_MAX)
+        };
+        let previous = history
+            .failure
+            .take()
+            .filter(|old| old.key == key && *old.reason == *reason);
+        history.failure = Some(failure(
+            previous.as_ref(),
+            reason,
+            message,
+            now,
+            initial,
+            max,
+            key,
+        ));
+    }
+
+    /// Notes that a start worked.
+    pub fn note_started(&mut self, name: &str) {
+        if let Some(history) = self.containers.get_mut(name) {
+            history.failure = None;
+        }
+    }
+
+    /// Notes that the sandbox could not be prepared or made.
+    pub fn note_sandbox_failed(&mut self, reason: &str, message: &str, now: Timestamp) {
+        let previous = self.sandbox.take();
+        let (initial, max, key) = (RETRY_INITIAL, RETRY_MAX, Box::default());
+        self.sandbox = Some(failure(
+            previous.as_ref(),
+            reason,
+            message,
+            now,
+            initial,
+            max,
+            key,
+        ));
+    }
+
+    /// Notes that something could not be stopped or removed.
+    pub fn note_teardown_failed(&mut self, reason: &str, message: &str, now: Timestamp) {
+        let previous = self.teardown.take();
+        let (initial, max, key) = (RETRY_INITIAL, RETRY_MAX, Box::default());
+        self.teardown = Some(failure(
+            previous.as_ref(),
+            reason,
+            message,
+            now,
+            initial,
+            max,
+            key,
+        ));
+    }
+
+    /// Forgets containers that the pod no longer has, and waits that an edit made pointless.
+    pub fn retain(&mut self, containers: &[&Container]) {
+        self.containers
+            .retain(|name, _| containers.iter().any(|c| c.name == *name));
+        for container in containers {
+            if let Some(history) = self.containers.get_mut(&container.name) {
+                let key = backoff_key(container);
+                history.failure.take_if(|failure| failure.key != key);
+                history.crash.take_if(|crash| crash.key != key);
+            }
+        }
+    }
+}
+
+fn failure(
+    previous: Option<&Failure>,
+    reason: &str,
+    message: &str,
+    at: Timestamp,
+    initial: Duration,
+    max: Duration,
+    key: Box<str>,
+) -> Failure {
+    let delay = previous.map_or(initial, |old| old.delay.saturating_mul(2).min(max));
+    Failure {
+        reason: reason.into(),
+        message: message.into(),
+        at,
+        delay,
+        key,
+    }
+}

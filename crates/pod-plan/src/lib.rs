@@ -1,0 +1,39 @@
+//! Pod lifecycle decisions: a snapshot goes in; steps, status, the time of the next look and the
+//! reasons come out. No clock, no runtime, no files: `now` is an argument.
+//!
+//! - [`observed`]: what an inspection saw.
+//! - [`history`]: what this agent tried and when it may try again.
+//! - [`actions`]: which sandbox and containers to stop and start (upstream's `computePodActions`).
+//! - [`status`]: phase, conditions and container states.
+//! - [`plan()`]: puts these together.
+//! - [`cri_config`]: the messages from which a runtime makes sandboxes and containers.
+//! - [`image`]: whether to pull.
+//! - [`transitions`]: what a change of status means to an operator: the events to raise.
+
+pub mod actions;
+pub mod cri_config;
+pub mod definition;
+pub mod history;
+pub mod image;
+pub mod observed;
+pub mod plan;
+pub mod status;
+pub mod transitions;
+pub mod why;
+
+pub use history::History;
+pub use observed::{ContainerPhase, ObservedContainer, ObservedPod, ObservedSandbox};
+pub use plan::{PlanSettings, PodPlan, PodSnapshot, Step, Target, plan};
+pub use why::Why;
+
+use jiff::Timestamp;
+use std::time::Duration;
+
+/// `at` plus `by`; the end of time where that overflows.
+#[must_use]
+pub fn after(at: Timestamp, by: Duration) -> Timestamp {
+    at.checked_add(by).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests;

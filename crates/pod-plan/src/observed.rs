@@ -1,0 +1,176 @@
+//! What an inspection saw of one pod in the runtime.
+
+use jiff::Timestamp;
+use rubelet_base::{ContainerId, SandboxId};
+
+/// All sandboxes and containers of a pod, each list newest first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ObservedPod {
+    /// Sandboxes, newest first.
+    pub sandboxes: Vec<ObservedSandbox>,
+    /// Containers of all sandboxes, newest first.
+    pub containers: Vec<ObservedContainer>,
+}
+
+/// One pod sandbox.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObservedSandbox {
+    /// The runtime's identifier.
+    pub id: SandboxId,
+    /// `metadata.attempt`.
+    pub attempt: u32,
+    /// True while the sandbox is READY.
+    pub ready: bool,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// True if it uses the node's network namespace.
+    pub host_network: bool,
+    /// Its addresses, the primary one first; empty for host network.
+    pub ips: Vec<Box<str>>,
+    /// The definition it was made from; `None` if another kubelet made it.
+    pub definition: Option<Box<str>>,
+}
+
+/// One container.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObservedContainer {
+    /// The runtime's identifier.
+    pub id: ContainerId,
+    /// The sandbox it belongs to.
+    pub sandbox: SandboxId,
+    /// Its name in the pod.
+    pub name: Box<str>,
+    /// `restartCount` it was created with.
+    pub restart_count: u32,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// What it does now.
+    pub phase: ContainerPhase,
+    /// The image's name as the runtime resolved it.
+    pub image: Box<str>,
+    /// The image reference with a digest.
+    pub image_ref: Box<str>,
+    /// Upstream's hash from the annotation; empty if there is none.
+    pub hash: Box<str>,
+    /// The definition it was made from; `None` if another kubelet made it.
+    pub definition: Option<Box<str>>,
+}
+
+/// State of a container.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ContainerPhase {
+    /// Made, not started.
+    Created,
+    /// Running since then.
+    Running {
+        /// `startedAt`.
+        started_at: Timestamp,
+    },
+    /// Ended. Final: an inspection never reads it again.
+    Exited(Exit),
+    /// The runtime does not know.
+    Unknown,
+}
+
+/// How a container ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exit {
+    /// Exit code; 128 + signal for signals.
+    pub code: i32,
+    /// The runtime's reason: `Completed`, `Error`, `OOMKilled`, `StartError`.
+    pub reason: Box<str>,
+    /// The runtime's message, else the termination message.
+    pub message: Box<str>,
+    /// When it started; `None` if it never did.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub finished_at: Timestamp,
+}
+
+impl Exit {
+    /// True if the exit counts as a failure of an init container.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        self.code != 0 || &*self.reason == "OOMKilled"
+    }
+}
+
+impl ObservedPod {
+    /// The newest container of that name, in any sandbox.
+    #[must_use]
+    pub fn newest(&self, name: &str) -> Option<&ObservedContainer> {
+        self.containers
+            .iter()
+            .find(|container| *container.name == *name)
+    }
+
+    /// The newest container of that name in one sandbox.
+    #[must_use]
+    pub fn newest_in(&self, sandbox: &SandboxId, name: &str) -> Option<&ObservedContainer> {
+        self.containers
+            .iter()
+            .find(|container| *container.name == *name && container.sandbox == *sandbox)
+    }
+
+    /// The two newest containers of that name.
+    #[must_use]
+    pub fn newest_two(
+        &self,
+        name: &str,
+    ) -> (Option<&ObservedContainer>, Option<&ObservedContainer>) {
+        let mut found = self
+            .containers
+            .iter()
+            .filter(|container| *container.name == *name);
+        (found.next(), found.next())
+    }
+
+    /// The newest sandbox that is READY.
+    #[must_use]
+    pub fn ready_sandbox(&self) -> Option<&ObservedSandbox> {
+        self.sandboxes.iter().find(|sandbox| sandbox.ready)
+    }
+
+    /// True if nothing of the pod runs: no container that may run and no READY sandbox.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        !self.sandboxes.iter().any(|sandbox| sandbox.ready)
+            && !self
+                .containers
+                .iter()
+                .any(|container| container.phase.may_run())
+    }
+
+    /// True if the runtime holds no record of the pod.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.sandboxes.is_empty() && self.containers.is_empty()
+    }
+
+    /// Sorts both lists newest first; ties by identifier, so that equal input gives equal output.
+    pub fn sort(&mut self) {
+        self.sandboxes.sort_by(|a, b| {
+            (b.created_at, b.attempt, &b.id).cmp(&(a.created_at, a.attempt, &a.id))
+        });
+        self.containers.sort_by(|a, b| {
+            (b.created_at, b.restart_count, &b.id).cmp(&(a.created_at, a.restart_count, &a.id))
+        });
+    }
+}
+
+impl ContainerPhase {
+    /// True for Running and Unknown: a process may be there.
+    #[must_use]
+    pub fn may_run(&self) -> bool {
+        matches!(self, Self::Running { .. } | Self::Unknown)
+    }
+
+    /// How it ended, if it has.
+    #[must_use]
+    pub fn exit(&self) -> Option<&Exit> {
+        match self {
+            Self::Exited(exit) => Some(exit),
+            _ => None,
+        }
+    }
+}

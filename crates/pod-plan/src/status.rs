@@ -1,0 +1,61 @@
+//! The status of a pod, from what was seen and what was said before (kubelet:
+//! `generateAPIPodStatus`).
+
+mod conditions;
+mod containers;
+mod phase;
+
+use jiff::Timestamp;
+use rubelet_api::status::{Phase, PodStatus};
+
+use crate::{actions::Actions, plan::PodSnapshot};
+
+/// The status to publish for a decision.
+#[must_use]
+pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -> PodStatus {
+    let spec = &snapshot.pod.spec;
+    let previous = snapshot.previous;
+    let (init_containers, containers) = containers::all(snapshot, actions, now);
+    let mut phase = phase::of(spec, &init_containers, &containers);
+    let (mut reason, mut message) = previous
+        .filter(|old| old.phase == phase)
+        .map(|old| (old.reason.clone(), old.message.clone()))
+        .unwrap_or_default();
+    if let Some(old) = previous.filter(|old| old.phase.is_terminal()) {
+        phase = old.phase;
+        reason = old.reason.clone();
+        message = old.message.clone();
+    } else if actions.deadline_exceeded {
+        phase = Phase::Failed;
+        reason = "DeadlineExceeded".into();
+        message = "Pod was active on the node longer than the specified deadline".into();
+    }
+    let conditions = conditions::all(snapshot, actions, phase, &init_containers, &containers, now);
+    PodStatus {
+        phase,
+        reason,
+        message,
+        start_time: previous.map_or(now, |old| old.start_time),
+        pod_ips: pod_ips(snapshot),
+        conditions,
+        init_containers,
+        containers,
+    }
+}
+
+/// Addresses of the newest sandbox; those published before where no sandbox has any; the node's
+/// for pods on its network.
+fn pod_ips(snapshot: &PodSnapshot<'_>) -> Vec<Box<str>> {
+    if snapshot.pod.spec.host_network {
+        return snapshot.settings.node_ips.clone();
+    }
+    let observed = snapshot.observed;
+    match observed.sandboxes.first() {
+        Some(sandbox) if !sandbox.ips.is_empty() => sandbox.ips.clone(),
+        Some(sandbox) if sandbox.ready => Vec::new(),
+        _ => snapshot
+            .previous
+            .map(|old| old.pod_ips.clone())
+            .unwrap_or_default(),
+    }
+}

@@ -1,0 +1,235 @@
+//! Pods and observations for tests, written in few words.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jiff::Timestamp;
+use rubelet_api::{
+    container::{Container, DefinitionHash, PullPolicy, TerminationMessagePolicy},
+    network::{DnsConfig, DnsPolicy},
+    pod::{Pod, PodSource, PodSpec, RestartPolicy},
+    resources::{QosClass, Resources},
+    security::{ContainerSecurity, PodSecurity},
+    status::PodStatus,
+};
+use rubelet_base::PodName;
+
+use crate::{
+    History, ObservedContainer, ObservedPod, ObservedSandbox, PlanSettings, PodPlan, PodSnapshot,
+    Target,
+    observed::{ContainerPhase, Exit},
+    plan,
+};
+
+/// A moment: seconds after the start of the test's day.
+pub(super) fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_700_000_000 + seconds).unwrap()
+}
+
+pub(super) fn container(name: &str) -> Container {
+    Container {
+        name: name.into(),
+        image: "img:1".into(),
+        pull_policy: PullPolicy::IfNotPresent,
+        command: vec![],
+        args: vec![],
+        working_dir: None,
+        env: vec![],
+        ports: vec![],
+        resources: Resources::default(),
+        mounts: vec![],
+        termination_message_path: "/dev/termination-log".into(),
+        termination_message_policy: TerminationMessagePolicy::File,
+        security: ContainerSecurity::default(),
+        stdin: false,
+        stdin_once: false,
+        tty: false,
+        hash: "h1".into(),
+        definition: Some(DefinitionHash("v1:0".into())),
+    }
+}
+
+pub(super) fn pod(policy: RestartPolicy, init: &[&str], regular: &[&str]) -> Pod {
+    Pod {
+        uid: "u".into(),
+        name: PodName::new("default", "p"),
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+        source: PodSource::File,
+        spec: PodSpec {
+            init_containers: init.iter().map(|name| container(name)).collect(),
+            containers: regular.iter().map(|name| container(name)).collect(),
+            volumes: vec![],
+            restart_policy: policy,
+            termination_grace_period: Duration::from_secs(30),
+            active_deadline: None,
+            node_name: "n".into(),
+            hostname: None,
+            subdomain: None,
+            set_hostname_as_fqdn: false,
+            host_network: false,
+            host_pid: false,
+            host_ipc: false,
+            share_process_namespace: false,
+            dns_policy: DnsPolicy::Default,
+            dns_config: DnsConfig::default(),
+            host_aliases: vec![],
+            security: PodSecurity::default(),
+            priority: 0,
+            priority_class: None,
+            qos: QosClass::BestEffort,
+        },
+        sandbox_definition: Some(DefinitionHash("v1:s".into())),
+        json: "{}".into(),
+    }
+}
+
+/// A sandbox made from `pod`, attempt `attempt`.
+pub(super) fn sandbox(pod: &Pod, attempt: u32, ready: bool) -> ObservedSandbox {
+    ObservedSandbox {
+        id: format!("s{attempt}").into(),
+        attempt,
+        ready,
+        created_at: at(i64::from(attempt)),
+        host_network: pod.spec.host_network,
+        ips: if pod.spec.host_network {
+            vec![]
+        } else {
+            vec!["10.0.0.2".into()]
+        },
+        definition: crate::definition::sandbox_definition(pod),
+    }
+}
+
+/// A container of sandbox 0 with restart count `count`.
+pub(super) fn found(name: &str, count: u32, phase: ContainerPhase) -> ObservedContainer {
+    ObservedContainer {
+        id: format!("{name}{count}").into(),
+        sandbox: "s0".into(),
+        name: name.into(),
+        restart_count: count,
+        created_at: at(10 + i64::from(count)),
+        phase,
+        image: "img:1".into(),
+        image_ref: "img@sha256:1".into(),
+        hash: "h1".into(),
+        definition: Some("v1:0".into()),
+    }
+}
+
+pub(super) fn running() -> ContainerPhase {
+    ContainerPhase::Running { started_at: at(20) }
+}
+
+pub(super) fn exited(code: i32) -> ContainerPhase {
+    exited_at(code, 30)
+}
+
+pub(super) fn exited_at(code: i32, finished: i64) -> ContainerPhase {
+    ContainerPhase::Exited(Exit {
+        code,
+        reason: if code == 0 { "Completed" } else { "Error" }.into(),
+        message: "".into(),
+        started_at: Some(at(20)),
+        finished_at: at(finished),
+    })
+}
+
+pub(super) fn seen(
+    sandboxes: Vec<ObservedSandbox>,
+    containers: Vec<ObservedContainer>,
+) -> ObservedPod {
+    let mut pod = ObservedPod {
+        sandboxes,
+        containers,
+    };
+    pod.sort();
+    pod
+}
+
+/// A node that plans: keeps history and status between plans, as a pod's task does.
+pub(super) struct Node {
+    pub(super) history: History,
+    pub(super) status: Option<PodStatus>,
+    pub(super) target: Target,
+}
+
+impl Node {
+    pub(super) fn new() -> Self {
+        Self {
+            history: History::default(),
+            status: None,
+            target: Target::Run,
+        }
+    }
+
+    pub(super) fn plan(&mut self, pod: &Pod, observed: &ObservedPod, now: i64) -> PodPlan {
+        let plan = plan(
+            &PodSnapshot {
+                pod,
+                observed,
+                history: &self.history,
+                previous: self.status.as_ref(),
+                target: self.target,
+                settings: &PlanSettings::default(),
+            },
+            at(now),
+        );
+        self.status = Some(plan.status.clone());
+        plan
+    }
+}
+
+/// The steps in short: `sandbox 0`, `start a #1`, `kill a`, `stop s0`, `remove a0`.
+pub(super) fn short(plan: &PodPlan) -> Vec<String> {
+    use crate::Step::*;
+    plan.steps
+        .iter()
+        .map(|step| match step {
+            CreateSandbox { attempt } => format!("sandbox {attempt}"),
+            StartContainer {
+                name,
+                restart_count,
+                sandbox,
+                ..
+            } => match restart_count {
+                Some(count) => format!("start {name} #{count} in {sandbox}"),
+                None => format!("start {name} in {sandbox}"),
+            },
+            StartCreated { id, .. } => format!("start created {id}"),
+            KillContainers(kills) => {
+                let ids: Vec<_> = kills.iter().map(|kill| kill.id.to_string()).collect();
+                format!("kill {}", ids.join(","))
+            }
+            StopSandboxes(ids) => format!("stop {}", join(ids)),
+            RemoveContainers(dead) => {
+                let ids: Vec<_> = dead.iter().map(|dead| dead.id.to_string()).collect();
+                format!("remove {}", ids.join(","))
+            }
+            RemoveSandboxes(ids) => format!("remove {}", join(ids)),
+            CleanUp => "clean up".to_owned(),
+        })
+        .collect()
+}
+
+fn join(ids: &[rubelet_base::SandboxId]) -> String {
+    ids.iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(",")
+}
+
+/// The phase, then each container as `name:state`, where a waiting or terminated state is its
+/// reason.
+pub(super) fn said(status: &PodStatus) -> String {
+    use rubelet_api::status::ContainerState::*;
+    let mut words = vec![status.phase.as_str().to_owned()];
+    for one in status.init_containers.iter().chain(&status.containers) {
+        let state = match &one.state {
+            Waiting { reason, .. } => reason.to_string(),
+            Running { .. } => "Running".to_owned(),
+            Terminated(end) => format!("{}({})", end.reason, end.exit_code),
+        };
+        words.push(format!("{}:{state}", one.name));
+    }
+    words.join(" ")
+}

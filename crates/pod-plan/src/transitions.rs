@@ -1,0 +1,67 @@
+//! What a change of status means to an operator: the events that no step raises.
+
+use rubelet_api::status::{ContainerState, PodStatus};
+
+use crate::image::IMAGE_PULL_BACK_OFF;
+
+/// An event to raise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusEvent {
+    /// The container it is about; `None` for the pod.
+    pub container: Option<Box<str>>,
+    /// Kind of the event.
+    pub reason: &'static str,
+    /// What happened.
+    pub message: String,
+}
+
+/// Back-offs that began between two statuses, and the end of a pod by its deadline.
+#[must_use]
+pub fn events(
+    pod: &rubelet_api::pod::Pod,
+    old: Option<&PodStatus>,
+    new: &PodStatus,
+) -> Vec<StatusEvent> {
+    let mut events = Vec::new();
+    let before = |name: &str| {
+        old.into_iter()
+            .flat_map(|status| status.init_containers.iter().chain(&status.containers))
+            .find(|status| *status.name == *name)
+            .map(|status| &status.state)
+    };
+    for status in new.init_containers.iter().chain(&new.containers) {
+        let ContainerState::Waiting { reason, message } = &status.state else {
+            continue;
+        };
+        let known = matches!(
+            before(&status.name),
+            Some(ContainerState::Waiting { reason: old, .. }) if old == reason
+        );
+        if known {
+            continue;
+        }
+        let text = match &**reason {
+            "CrashLoopBackOff" => format!(
+                "Back-off restarting failed container {} in pod {}_{}({})",
+                status.name, pod.name.name, pod.name.namespace, pod.uid
+            ),
+            IMAGE_PULL_BACK_OFF => message
+                .split_once(": ")
+                .map_or_else(|| message.to_string(), |(first, _)| first.to_owned()),
+            _ => continue,
+        };
+        events.push(StatusEvent {
+            container: Some(status.name.clone()),
+            reason: "BackOff",
+            message: text,
+        });
+    }
+    if &*new.reason == "DeadlineExceeded" && old.is_none_or(|old| old.reason != new.reason) {
+        events.push(StatusEvent {
+            container: None,
+            reason: "DeadlineExceeded",
+            message: new.message.to_string(),
+        });
+    }
+    events
+}

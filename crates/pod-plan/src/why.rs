@@ -1,0 +1,142 @@
+//! The reasons of a plan, as values: logged, shown to operators, asserted in tests.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use rubelet_base::{ContainerId, SandboxId};
+
+/// One reason why a plan does, or does not do, something.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Why {
+    /// The pod has no sandbox.
+    NoSandbox,
+    /// More than one sandbox is READY.
+    SeveralSandboxes(usize),
+    /// The newest sandbox is not READY.
+    SandboxNotReady(SandboxId),
+    /// The newest sandbox is in the wrong network namespace.
+    SandboxNetworkChanged(SandboxId),
+    /// The newest sandbox has no address.
+    SandboxWithoutAddress(SandboxId),
+    /// What the sandbox was made from has been edited.
+    SandboxDefinitionChanged(SandboxId),
+    /// The sandbox could not be made; the next try is then.
+    SandboxRetry(Timestamp),
+    /// All containers ended and none will be started again.
+    PodCompleted,
+    /// A pod that ended is not started again.
+    PhaseIsTerminal,
+    /// The pod was active longer than `activeDeadlineSeconds`.
+    DeadlineExceeded,
+    /// No source wants the pod any more.
+    NotWanted,
+    /// The init container failed and may not be started again.
+    InitFailed(Box<str>),
+    /// Later containers wait for this init container to end.
+    WaitsForInit(Box<str>),
+    /// A container starts.
+    Starts(Box<str>, StartCause),
+    /// A container is stopped.
+    Kills(Box<str>, KillCause),
+    /// A container waits until then before it is started again.
+    BackOff(Box<str>, Timestamp),
+    /// Dead containers beyond the newest of each name are removed.
+    Prunes(usize),
+    /// What runs is what is wanted.
+    Converged,
+}
+
+/// Why a container starts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StartCause {
+    /// It has never run.
+    First,
+    /// It was created but not started.
+    CreatedOnly(ContainerId),
+    /// It ended with this exit code.
+    Exited(i32),
+    /// The runtime lost track of it.
+    Unknown,
+    /// Its definition changed.
+    DefinitionChanged,
+    /// The sandbox it ran in is gone.
+    SandboxReplaced,
+}
+
+/// Why a container is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KillCause {
+    /// Its definition changed.
+    DefinitionChanged,
+    /// The pod no longer has a container of this name.
+    NotInSpec,
+    /// The pod's sandbox is replaced.
+    SandboxReplaced,
+    /// The runtime lost track of it.
+    Unknown,
+    /// The pod ends.
+    PodStops,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSandbox => f.write_str("the pod has no sandbox"),
+            Self::SeveralSandboxes(count) => {
+                write!(f, "{count} sandboxes are ready, one is allowed")
+            }
+            Self::SandboxNotReady(id) => write!(f, "sandbox {id} is not ready"),
+            Self::SandboxNetworkChanged(id) => {
+                write!(f, "sandbox {id} is in the wrong network namespace")
+            }
+            Self::SandboxWithoutAddress(id) => write!(f, "sandbox {id} has no address"),
+            Self::SandboxDefinitionChanged(id) => {
+                write!(f, "what sandbox {id} was made from has changed")
+            }
+            Self::SandboxRetry(at) => write!(f, "the sandbox could not be made; next try at {at}"),
+            Self::PodCompleted => f.write_str("all containers ended and none will be restarted"),
+            Self::PhaseIsTerminal => f.write_str("the pod has ended; it is not started again"),
+            Self::DeadlineExceeded => f.write_str("the pod was active longer than its deadline"),
+            Self::NotWanted => f.write_str("no source wants the pod any more"),
+            Self::InitFailed(name) => {
+                write!(f, "init container {name} failed and may not be restarted")
+            }
+            Self::WaitsForInit(name) => write!(f, "waits for init container {name} to end"),
+            Self::Starts(name, cause) => write!(f, "starts container {name}: {cause}"),
+            Self::Kills(name, cause) => write!(f, "stops container {name}: {cause}"),
+            Self::BackOff(name, until) => {
+                write!(
+                    f,
+                    "container {name} waits until {until} before it is tried again"
+                )
+            }
+            Self::Prunes(count) => write!(f, "removes {count} records of older instances"),
+            Self::Converged => f.write_str("what runs is what is wanted"),
+        }
+    }
+}
+
+impl fmt::Display for StartCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::First => f.write_str("it has not run yet"),
+            Self::CreatedOnly(id) => write!(f, "{id} was created but not started"),
+            Self::Exited(code) => write!(f, "it ended with exit code {code}"),
+            Self::Unknown => f.write_str("the runtime lost track of it"),
+            Self::DefinitionChanged => f.write_str("its definition changed"),
+            Self::SandboxReplaced => f.write_str("its sandbox was replaced"),
+        }
+    }
+}
+
+impl fmt::Display for KillCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::DefinitionChanged => "its definition changed",
+            Self::NotInSpec => "the pod has no container of this name any more",
+            Self::SandboxReplaced => "the pod's sandbox is replaced",
+            Self::Unknown => "the runtime lost track of it",
+            Self::PodStops => "the pod ends",
+        })
+    }
+}

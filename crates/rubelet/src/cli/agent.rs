@@ -1,0 +1,200 @@
+//! The agent at the other end of the socket.
+
+use std::{
+    fs, io,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context as _, anyhow};
+use bytes::Bytes;
+use http::{Request, StatusCode, header};
+use http_body_util::{BodyExt as _, Empty};
+use hyper::{body::Incoming, client::conn::http1};
+use hyper_util::rt::TokioIo;
+use rubelet_server::{Resource, group};
+use serde_json::Value;
+use tokio::net::UnixStream;
+
+use super::{failure::Failure, url::Url};
+
+/// How long the agent may take to begin its answer.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(15);
+
+/// The running agent.
+pub(super) struct Agent {
+    socket: PathBuf,
+}
+
+/// Why a request has no answer.
+pub(super) enum CallError {
+    /// Nobody answers on the socket.
+    Away(anyhow::Error),
+    /// The agent answered with an error; its status code stands beside it.
+    Refused(StatusCode, anyhow::Error),
+    /// The connection broke, or the answer makes no sense.
+    Broken(anyhow::Error),
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Away(error) | CallError::Refused(_, error) | CallError::Broken(error) => {
+                Self::Error(error)
+            }
+        }
+    }
+}
+
+impl Agent {
+    pub(super) fn new(socket: PathBuf) -> Self {
+        Self { socket }
+    }
+
+    /// Fetches a JSON document.
+    pub(super) async fn get(&self, url: &Url) -> Result<Value, CallError> {
+        let body = self.open(url).await?.0.collect().await;
+        let bytes = body
+            .context("the agent cut its answer off")
+            .map_err(CallError::Broken)?;
+        serde_json::from_slice(&bytes.to_bytes())
+            .context("the agent's answer is not JSON")
+            .map_err(CallError::Broken)
+    }
+
+    /// Fetches all objects of a resource, or of one namespace, and the version of the whole.
+    pub(super) async fn list(&self, url: &Url) -> Result<Objects, CallError> {
+        let mut list = self.get(url).await?;
+        let version = list["metadata"]["resourceVersion"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        match list["items"].take() {
+            Value::Array(items) => Ok(Objects { items, version }),
+            _ => Err(CallError::Broken(anyhow!(
+                "the agent's answer is not a list"
+            ))),
+        }
+    }
+
+    /// Sends a request and waits for the beginning of the answer.
+    pub(super) async fn open(&self, url: &Url) -> Result<Pieces, CallError> {
+        let answer = tokio::time::timeout(ANSWER_DEADLINE, self.send(url)).await;
+        let response = answer.map_err(|_| {
+            let seconds = ANSWER_DEADLINE.as_secs();
+            let path = self.socket.display();
+            CallError::Broken(anyhow!(
+                "the agent on {path} has not answered for {seconds} s"
+            ))
+        })??;
+        let code = response.status();
+        if code.is_success() {
+            return Ok(Pieces(response.into_body()));
+        }
+        let body = response.into_body().collect().await;
+        let bytes = body
+            .map(http_body_util::Collected::to_bytes)
+            .unwrap_or_default();
+        Err(CallError::Refused(
+            code,
+            anyhow!("{}", refusal(code, &bytes)),
+        ))
+    }
+
+    async fn send(&self, url: &Url) -> Result<http::Response<Incoming>, CallError> {
+        let stream = UnixStream::connect(&self.socket).await;
+        let stream = stream.map_err(|error| CallError::Away(self.unreachable(error)))?;
+        let broken = |error| {
+            CallError::Broken(anyhow::Error::from(error).context("the agent does not answer"))
+        };
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(broken)?;
+        // Its error shows up at the answer as well.
+        tokio::spawn(async move { connection.await.ok() });
+        let request = Request::get(url.as_str())
+            .header(header::HOST, "rubelet")
+            .header(header::ACCEPT, "application/json")
+            .body(Empty::<Bytes>::new())
+            .context("the request can't be written")
+            .map_err(CallError::Broken)?;
+        sender.send_request(request).await.map_err(broken)
+    }
+
+    fn unreachable(&self, error: io::Error) -> anyhow::Error {
+        let path = self.socket.display();
+        match error.kind() {
+            io::ErrorKind::NotFound => anyhow!(
+                "no agent is running: there is no socket {path}; see `systemctl status rubelet`, \
+                 start the agent with `rubelet run`, or name its socket with --socket"
+            ),
+            io::ErrorKind::ConnectionRefused => anyhow!(
+                "no agent is running: nobody listens on {path}; see `systemctl status rubelet`, or \
+                 start the agent with `rubelet run`"
+            ),
+            io::ErrorKind::PermissionDenied => anyhow!(
+                "permission denied: {path} is for root and {}; use sudo, or have yourself added to \
+                 the group",
+                owner(&self.socket)
+            ),
+            _ => anyhow::Error::from(error).context(format!("can't connect to {path}")),
+        }
+    }
+}
+
+/// The group that may use the socket, as far as that can be seen.
+fn owner(socket: &Path) -> String {
+    let Ok(metadata) = fs::metadata(socket) else {
+        return "its group".to_owned();
+    };
+    let groups = fs::read_to_string("/etc/group").unwrap_or_default();
+    match group::name_of(&groups, metadata.gid()) {
+        Some(name) => format!("the group {name:?}"),
+        None => format!("the group {}", metadata.gid()),
+    }
+}
+
+/// What the agent says of an error: a Status's message, or plain text.
+fn refusal(code: StatusCode, body: &[u8]) -> String {
+    let status: Value = serde_json::from_slice(body).unwrap_or_default();
+    match status["message"].as_str() {
+        Some(message) if !message.is_empty() => message.to_owned(),
+        _ => {
+            let text = String::from_utf8_lossy(body);
+            format!("the agent answered {code}: {}", text.trim())
+        }
+    }
+}
+
+/// A list.
+pub(super) struct Objects {
+    /// The objects in the agent's order: by namespace and name.
+    pub(super) items: Vec<Value>,
+    /// `metadata.resourceVersion` of the list.
+    pub(super) version: String,
+}
+
+/// An answer that is still coming.
+pub(super) struct Pieces(Incoming);
+
+impl Pieces {
+    /// The next bytes; `None` at the end.
+    pub(super) async fn next(&mut self) -> Option<anyhow::Result<Bytes>> {
+        loop {
+            match self.0.frame().await? {
+                Ok(frame) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Some(Ok(data));
+                    }
+                }
+                Err(error) => return Some(Err(error.into())),
+            }
+        }
+    }
+}
+
+/// The request for all objects of a resource, or of one namespace.
+pub(super) fn collection(resource: Resource, namespace: Option<&str>) -> Url {
+    Url::new(&resource.path(namespace))
+}

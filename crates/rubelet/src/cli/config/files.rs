@@ -1,0 +1,78 @@
+//! The files that a configuration is made of.
+
+use std::{fs, path::Path};
+
+use anyhow::Context as _;
+use rubelet_config::{Flags, drop_in_order};
+
+/// Texts of the configuration file and the drop-ins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ConfigFiles {
+    /// Path and text of `--config`.
+    pub(crate) file: Option<(String, String)>,
+    /// Path and text of each drop-in of `--config-dir`, in the order in which they take effect.
+    pub(crate) drop_ins: Vec<(String, String)>,
+}
+
+impl ConfigFiles {
+    /// Reads what the flags name. Folders below the folder of drop-ins count as well.
+    ///
+    /// # Errors
+    /// A file or folder can't be read.
+    pub(crate) fn read(flags: &Flags) -> anyhow::Result<Self> {
+        let file = flags.config().map(read).transpose()?;
+        let mut paths = Vec::new();
+        if let Some(folder) = flags.config_dir() {
+            collect(Path::new(folder), &mut paths)?;
+        }
+        let drop_ins = drop_in_order(paths).into_iter().map(|path| read(&path));
+        Ok(Self {
+            file,
+            drop_ins: drop_ins.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Path and text of `--config`, as [`rubelet_config::Sources`] wants them.
+    pub(crate) fn file(&self) -> Option<(&str, &str)> {
+        self.file
+            .as_ref()
+            .map(|(path, text)| (path.as_str(), text.as_str()))
+    }
+
+    /// What was read, for people.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let files = self
+            .file
+            .iter()
+            .chain(&self.drop_ins)
+            .map(|(path, _)| path.as_str());
+        let names: Vec<&str> = files.collect();
+        if names.is_empty() {
+            vec!["defaults and flags"]
+        } else {
+            names
+        }
+    }
+}
+
+fn read(path: &str) -> anyhow::Result<(String, String)> {
+    let text = fs::read_to_string(path).with_context(|| format!("can't read {path}"))?;
+    Ok((path.to_owned(), text))
+}
+
+fn collect(folder: &Path, paths: &mut Vec<String>) -> anyhow::Result<()> {
+    let unreadable = || format!("can't read the folder of drop-ins {}", folder.display());
+    for entry in fs::read_dir(folder).with_context(unreadable)? {
+        let path = entry.with_context(unreadable)?.path();
+        // Follows links, so that a mounted ConfigMap works.
+        if fs::metadata(&path)
+            .with_context(|| format!("can't read {}", path.display()))?
+            .is_dir()
+        {
+            collect(&path, paths)?;
+        } else if let Some(path) = path.to_str() {
+            paths.push(path.to_owned());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! `rubelet events`: what happened, oldest first.
+
+use rubelet_server::{Resource, clock, table::event_times};
+use serde_json::Value;
+
+use super::{
+    agent::{Agent, collection},
+    failure::Failure,
+    print::{Output, Printer},
+    target::{NamespaceArgs, name_of, parse_pod, pick},
+    terminal::Terminal,
+    watch::{self, Selection},
+};
+
+/// Shows events
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct EventsArgs {
+    /// Only events of one pod: pod/NAME, NAME, or the beginning of a name
+    #[arg(long = "for", value_name = "POD")]
+    pod: Option<String>,
+    #[command(flatten)]
+    namespace: NamespaceArgs,
+    /// Go on with every new event
+    #[arg(short, long)]
+    watch: bool,
+    /// Form of the output
+    #[arg(short, long, value_enum)]
+    output: Option<Output>,
+    /// Leave the headings out
+    #[arg(long)]
+    no_headers: bool,
+}
+
+pub(super) async fn run(
+    agent: &Agent,
+    args: EventsArgs,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), Failure> {
+    let namespace = args.namespace.namespace();
+    let fields = match &args.pod {
+        Some(pod) => Some(of_pod(&full_name(agent, parse_pod(pod)?, namespace).await?)),
+        None => None,
+    };
+    let selection = Selection {
+        resource: Resource::Events,
+        namespace: namespace.map(str::to_owned),
+        labels: None,
+        fields,
+    };
+    let mut events = agent.list(&selection.list_url()).await?;
+    events.items.sort_by_key(|event| event_times(event).last);
+    let mut printer = Printer::new(
+        Resource::Events,
+        args.output,
+        namespace.is_none(),
+        !args.no_headers,
+    );
+    let now = clock::now();
+    if args.watch {
+        for event in &events.items {
+            printer.single(event, now, terminal)?;
+        }
+        return watch::follow(agent, &selection, events, &mut printer, terminal).await;
+    }
+    if events.items.is_empty() && !printer.prints_nothing_too() {
+        terminal.note(&match namespace {
+            Some(namespace) => format!("No events found in namespace {namespace:?}."),
+            None => "No events found.".to_owned(),
+        });
+        return Ok(());
+    }
+    printer.list(&events.items.iter().collect::<Vec<&Value>>(), now, terminal)
+}
+
+/// Events outlive their pod, so a name that no pod has is taken as it is.
+async fn full_name(
+    agent: &Agent,
+    wanted: &str,
+    namespace: Option<&str>,
+) -> Result<String, Failure> {
+    let pods = agent.list(&collection(Resource::Pods, namespace)).await?;
+    let found = pick(Resource::Pods, &pods.items, wanted)?;
+    Ok(found.map_or(wanted, name_of).to_owned())
+}
+
+/// The field selector for the events of a pod.
+pub(super) fn of_pod(name: &str) -> String {
+    format!("involvedObject.kind=Pod,involvedObject.name={name}")
+}

@@ -1,0 +1,181 @@
+//! `rubelet get`: objects as a table, or as they are.
+
+mod sort;
+
+use anyhow::anyhow;
+use rubelet_server::{Resource, clock, table::event_times};
+use serde_json::Value;
+
+use self::sort::SortKey;
+use super::{
+    agent::{Agent, Objects},
+    failure::Failure,
+    print::{Output, Printer},
+    target::{self, NamespaceArgs, name_of, namespace_of, pick},
+    terminal::Terminal,
+    watch::{self, Selection},
+};
+
+/// Shows objects
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = "\
+Examples:
+  rubelet get pods -A
+  rubelet get pod web -o yaml
+  rubelet get events -w
+  rubelet get manifests")]
+pub(crate) struct GetArgs {
+    /// pods (po), events (ev) or manifests (mf); pod/NAME names one at once
+    resource: String,
+    /// Name, or the beginning of one
+    name: Option<String>,
+    #[command(flatten)]
+    namespace: NamespaceArgs,
+    /// Form of the output
+    #[arg(short, long, value_enum)]
+    output: Option<Output>,
+    /// Go on with every change
+    #[arg(short, long)]
+    watch: bool,
+    /// Label selector: a=b, a!=b, a in (b,c), a notin (b,c), a, !a
+    #[arg(short = 'l', long, value_name = "SELECTOR")]
+    selector: Option<String>,
+    /// Field selector: metadata.name=x, status.phase!=Running, ...
+    #[arg(long, value_name = "SELECTOR")]
+    field_selector: Option<String>,
+    /// Leave the headings out
+    #[arg(long)]
+    no_headers: bool,
+    /// Order by a field, such as .metadata.creationTimestamp
+    #[arg(long, value_name = "PATH")]
+    sort_by: Option<String>,
+}
+
+pub(super) async fn run(
+    agent: &Agent,
+    args: GetArgs,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), Failure> {
+    let (resource, name) = target::parse(&args.resource, args.name.as_deref())?;
+    let by_selector = args.selector.is_some() || args.field_selector.is_some();
+    if name.is_some() && by_selector {
+        let message = "a name can't be combined with a selector";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let sort_key = args.sort_by.as_deref().map(SortKey::parse).transpose()?;
+    let namespace = args.namespace.namespace().filter(|_| resource.namespaced());
+    let mut selection = Selection {
+        resource,
+        namespace: namespace.map(str::to_owned),
+        labels: args.selector,
+        fields: args.field_selector,
+    };
+    let mut objects = agent.list(&selection.list_url()).await?;
+    if let Some(wanted) = &name {
+        let found = find(agent, resource, &objects, wanted, namespace).await?;
+        objects.items = vec![found];
+        selection.narrow_to(&objects.items[0]);
+    }
+    order(&mut objects.items, resource, sort_key.as_ref())?;
+    let mut printer = Printer::new(resource, args.output, namespace.is_none(), !args.no_headers);
+    let now = clock::now();
+    match (&name, objects.items.as_slice()) {
+        (Some(_), [only]) => printer.single(only, now, terminal)?,
+        (_, []) if !args.watch => {
+            if printer.prints_nothing_too() {
+                printer.list(&[], now, terminal)?;
+            } else {
+                nothing(agent, resource, namespace, by_selector, terminal).await;
+            }
+        }
+        (_, items) if args.watch => {
+            for object in items {
+                printer.single(object, now, terminal)?;
+            }
+        }
+        (_, items) => printer.list(&items.iter().collect::<Vec<_>>(), now, terminal)?,
+    }
+    if args.watch {
+        watch::follow(agent, &selection, objects, &mut printer, terminal).await?;
+    }
+    Ok(())
+}
+
+/// Sorts by the user's key; events by when they happened last, all else as the agent has it.
+fn order(items: &mut [Value], resource: Resource, key: Option<&SortKey>) -> Result<(), Failure> {
+    match key {
+        Some(key) => key.sort(items)?,
+        None if resource == Resource::Events => items.sort_by_key(|event| event_times(event).last),
+        None => {}
+    }
+    Ok(())
+}
+
+/// The object that is meant by a name, or an error that says where else there is one.
+pub(super) async fn find(
+    agent: &Agent,
+    resource: Resource,
+    objects: &Objects,
+    wanted: &str,
+    namespace: Option<&str>,
+) -> Result<Value, Failure> {
+    if let Some(object) = pick(resource, &objects.items, wanted)? {
+        return Ok(object.clone());
+    }
+    let plural = resource.plural();
+    let Some(namespace) = namespace else {
+        return Err(anyhow!("{plural} {wanted:?} not found").into());
+    };
+    let everywhere = agent
+        .list(&super::agent::collection(resource, None))
+        .await?
+        .items;
+    let mut elsewhere: Vec<String> = everywhere
+        .iter()
+        .filter(|object| name_of(object).starts_with(wanted))
+        .map(|object| format!("{}/{}", namespace_of(object), name_of(object)))
+        .collect();
+    elsewhere.truncate(5);
+    let hint = match elsewhere.as_slice() {
+        [] => String::new(),
+        names => format!("; there is {} (use -n)", names.join(", ")),
+    };
+    Err(anyhow!("{plural} {wanted:?} not found in namespace {namespace:?}{hint}").into())
+}
+
+/// Says that there is nothing, and where there would be something.
+async fn nothing(
+    agent: &Agent,
+    resource: Resource,
+    namespace: Option<&str>,
+    by_selector: bool,
+    terminal: &mut Terminal<'_>,
+) {
+    let Some(namespace) = namespace else {
+        terminal.note("No resources found");
+        return;
+    };
+    terminal.note(&format!("No resources found in namespace {namespace:?}."));
+    if by_selector {
+        return;
+    }
+    // The hint is a courtesy: if it can't be had, nothing is lost.
+    let Ok(everywhere) = agent.list(&super::agent::collection(resource, None)).await else {
+        return;
+    };
+    let mut namespaces: Vec<&str> = everywhere.items.iter().map(namespace_of).collect();
+    let count = namespaces.len();
+    namespaces.dedup();
+    if count > 0 {
+        let noun = if count == 1 {
+            resource.singular()
+        } else {
+            resource.plural()
+        };
+        terminal.note(&format!(
+            "There {} {count} {noun} in {}; use -A to see all, or -n NAMESPACE.",
+            if count == 1 { "is" } else { "are" },
+            namespaces.join(", ")
+        ));
+    }
+}

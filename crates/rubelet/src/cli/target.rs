@@ -1,0 +1,194 @@
+//! What a command is about: a resource, and which one of it. `pod web`, `pod/web` and `po/we` are
+//! the same, as long as only one pod's name begins so.
+
+use anyhow::anyhow;
+use rubelet_server::Resource;
+use serde_json::Value;
+
+use super::failure::Failure;
+
+/// Which namespace a command looks at.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct NamespaceArgs {
+    /// Namespace to look at
+    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
+    namespace: String,
+    /// Look at all namespaces
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    all_namespaces: bool,
+}
+
+impl NamespaceArgs {
+    /// The namespace; `None` means all.
+    pub(super) fn namespace(&self) -> Option<&str> {
+        (!self.all_namespaces).then_some(self.namespace.as_str())
+    }
+}
+
+/// Splits `RESOURCE [NAME]` or `RESOURCE/NAME`.
+pub(super) fn parse(
+    resource: &str,
+    name: Option<&str>,
+) -> Result<(Resource, Option<String>), Failure> {
+    let (kind, inline) = match resource.split_once('/') {
+        Some((kind, inline)) => (kind, Some(inline)),
+        None => (resource, None),
+    };
+    let known = Resource::from_name(kind).ok_or_else(|| {
+        Failure::Usage(format!(
+            "there is no resource {kind:?}; known are pods (po), events (ev) and manifests (mf)"
+        ))
+    })?;
+    let name = match (inline, name) {
+        (Some(_), Some(name)) => {
+            let message = format!("give one name, not {resource:?} and {name:?}");
+            return Err(Failure::Usage(message));
+        }
+        (Some(inline), None) => Some(inline),
+        (None, Some(name)) => Some(strip_kind(known, name)?),
+        (None, None) => None,
+    };
+    match name {
+        Some("") => Err(Failure::Usage(format!(
+            "a name is missing after {resource:?}"
+        ))),
+        name => Ok((known, name.map(str::to_owned))),
+    }
+}
+
+/// Reads `NAME` or `pod/NAME` where only a pod can be meant.
+pub(super) fn parse_pod(name: &str) -> Result<&str, Failure> {
+    match strip_kind(Resource::Pods, name)? {
+        "" => Err(Failure::Usage("the name of the pod is empty".to_owned())),
+        name => Ok(name),
+    }
+}
+
+fn strip_kind(resource: Resource, name: &str) -> Result<&str, Failure> {
+    match name.split_once('/') {
+        // Names of manifests may hold slashes, names of pods and events never do.
+        Some((kind, rest)) if Resource::from_name(kind) == Some(resource) => Ok(rest),
+        Some((kind, _)) if resource != Resource::Manifests => Err(Failure::Usage(format!(
+            "{name:?} is no {}: {kind:?} stands before the slash",
+            resource.singular()
+        ))),
+        _ => Ok(name),
+    }
+}
+
+/// `metadata.name`.
+pub(super) fn name_of(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+/// `metadata.namespace`.
+pub(super) fn namespace_of(object: &Value) -> &str {
+    object["metadata"]["namespace"].as_str().unwrap_or_default()
+}
+
+/// Picks the object that is meant: of exactly that name, else the static pod of that name on its
+/// node, else the only one whose name begins so.
+pub(super) fn pick<'a>(
+    resource: Resource,
+    objects: &'a [Value],
+    wanted: &str,
+) -> anyhow::Result<Option<&'a Value>> {
+    let is_static_pod = |object: &Value| {
+        let node = object["spec"]["nodeName"]
+            .as_str()
+            .filter(|_| resource == Resource::Pods);
+        node.is_some_and(|node| name_of(object) == format!("{wanted}-{node}"))
+    };
+    let ranks: [&dyn Fn(&Value) -> bool; 3] = [
+        &|object| name_of(object) == wanted,
+        &is_static_pod,
+        &|object| name_of(object).starts_with(wanted),
+    ];
+    for fits in ranks {
+        let found: Vec<&Value> = objects.iter().filter(|object| fits(object)).collect();
+        match found.as_slice() {
+            [] => {}
+            [only] => return Ok(Some(only)),
+            several => return Err(ambiguous(resource, wanted, several)),
+        }
+    }
+    Ok(None)
+}
+
+fn ambiguous(resource: Resource, wanted: &str, several: &[&Value]) -> anyhow::Error {
+    let one_namespace = several
+        .windows(2)
+        .all(|pair| namespace_of(pair[0]) == namespace_of(pair[1]));
+    let full = |object: &Value| match (namespace_of(object), name_of(object)) {
+        (namespace, name) if !one_namespace => format!("{namespace}/{name}"),
+        (_, name) => name.to_owned(),
+    };
+    let names: Vec<String> = several.iter().map(|object| full(object)).collect();
+    anyhow!(
+        "{} {wanted:?} is ambiguous; it may be {}",
+        resource.singular(),
+        names.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_way_to_name_a_resource_is_understood() {
+        for (resource, name, expected) in [
+            ("pods", None, (Resource::Pods, None)),
+            ("po", Some("web"), (Resource::Pods, Some("web"))),
+            ("pod/web", None, (Resource::Pods, Some("web"))),
+            ("pod", Some("pods/web"), (Resource::Pods, Some("web"))),
+            (
+                "mf",
+                Some("a/b.yaml"),
+                (Resource::Manifests, Some("a/b.yaml")),
+            ),
+            ("ev", None, (Resource::Events, None)),
+        ] {
+            let parsed = parse(resource, name).expect(resource);
+            assert_eq!(parsed, (expected.0, expected.1.map(str::to_owned)));
+        }
+        for (resource, name) in [
+            ("nodes", None),
+            ("pod/web", Some("db")),
+            ("pod/", None),
+            ("pod", Some("event/x")),
+            ("pod", Some("")),
+        ] {
+            assert!(
+                matches!(parse(resource, name), Err(Failure::Usage(_))),
+                "{resource} {name:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn names_are_completed_when_only_one_fits() {
+        let pod = |name: &str| {
+            json!({ "metadata": { "name": name, "namespace": "default" },
+                    "spec": { "nodeName": "n1" } })
+        };
+        let pods = ["web-n1", "web2-n1", "web2-canary-n1", "db-n1", "db-n1-x"].map(pod);
+        let found = |wanted: &str| pick(Resource::Pods, &pods, wanted).map(|p| p.map(name_of));
+        for (wanted, name) in [
+            ("web-n1", Some("web-n1")),
+            ("web", Some("web-n1")),
+            ("web2", Some("web2-n1")),
+            ("web2-c", Some("web2-canary-n1")),
+            ("db-n1", Some("db-n1")),
+            ("x", None),
+        ] {
+            assert_eq!(found(wanted).expect(wanted), name);
+        }
+        assert_eq!(
+            found("we").expect_err("several").to_string(),
+            r#"pod "we" is ambiguous; it may be web-n1, web2-n1, web2-canary-n1"#
+        );
+    }
+}

@@ -1,0 +1,9 @@
+//! The commands as a user sees them, in front of an agent made of collections.
+
+mod config;
+mod events;
+mod fixture;
+mod get;
+mod logs;
+mod offline;
+mod watch;

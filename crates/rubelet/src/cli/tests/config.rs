@@ -1,0 +1,137 @@
+//! `rubelet config`.
+
+use std::{fs, path::Path};
+
+use super::fixture::{Ended, Screen, type_words};
+
+const HEADER: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+
+fn type_in(words: &[&str]) -> Ended {
+    type_words(words.iter().copied(), &Screen::default(), false)
+}
+
+fn write(folder: &Path, name: &str, fields: &str) -> String {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, format!("{HEADER}{fields}")).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_good_configuration_is_ok() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = write(folder.path(), "config.yaml", "maxPods: 20\n");
+    let drop_in = write(folder.path(), "conf.d/10-a.conf", "maxPods: 30\n");
+    write(folder.path(), "conf.d/notes.txt", "not: ours\n");
+    let folder = folder.path().join("conf.d");
+    let folder = folder.to_str().unwrap();
+    assert_eq!(
+        type_in(&[
+            "config",
+            "validate",
+            "--config",
+            &file,
+            "--config-dir",
+            folder
+        ])
+        .data(),
+        format!("{file}, {drop_in}: ok\n")
+    );
+}
+
+#[test]
+fn a_mistake_names_file_line_and_field() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = write(
+        folder.path(),
+        "config.yaml",
+        "syncFrequency: 1m\nmaxPodz: 20\n",
+    );
+    let error = type_in(&["config", "validate", "--config", &file]).error(1);
+    let last = error
+        .lines()
+        .find(|line| line.starts_with("error: "))
+        .expect("an error line");
+    assert!(
+        last.contains(&format!("{file}:4")) && last.contains("maxPodz"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_file_that_is_missing_is_named() {
+    let error = type_in(&["config", "validate", "--config", "/nowhere/config.yaml"]).error(1);
+    assert!(
+        error.starts_with("error: can't read /nowhere/config.yaml: No such file"),
+        "{error}"
+    );
+    let error = type_in(&["config", "show", "--config-dir", "/nowhere"]).error(1);
+    assert!(error.contains("folder of drop-ins /nowhere"), "{error}");
+}
+
+#[test]
+fn show_tells_values_and_where_they_came_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = write(folder.path(), "config.yaml", "syncFrequency: 30s\n");
+    let words = [
+        "config",
+        "show",
+        "--config",
+        &file,
+        "--max-pods=50",
+        "--origin",
+    ];
+    let table = type_in(&words).data();
+    let row = |field: &str| {
+        let line = table
+            .lines()
+            .find(|line| line.starts_with(field))
+            .expect(field);
+        line.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(row("FIELD"), ["FIELD", "VALUE", "ORIGIN"]);
+    assert_eq!(row("maxPods"), ["maxPods", "50", "flag", "--max-pods"]);
+    assert_eq!(
+        row("syncFrequency"),
+        ["syncFrequency", "30s", "file", &format!("{file}:3")]
+    );
+    assert_eq!(row("fileCheckFrequency")[2], "default");
+
+    let json = type_in(&["config", "show", "-o", "json", "--config", &file]).data();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (&json["kind"], &json["syncFrequency"]),
+        (&"KubeletConfiguration".into(), &"30s".into())
+    );
+    let yaml = type_in(&["config", "show", "--max-pods", "50", "-o", "yaml"]).data();
+    assert!(yaml.contains("\nmaxPods: 50\n"), "{yaml}");
+}
+
+#[test]
+fn a_shown_configuration_can_be_used_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let shown = type_in(&["config", "show", "--max-pods", "50"]).data();
+    let file = folder.path().join("again.yaml");
+    fs::write(&file, &shown).unwrap();
+    let again = type_in(&["config", "show", "--config", file.to_str().unwrap()]);
+    assert_eq!((again.code, again.out), (0, shown));
+}
+
+#[test]
+fn wrong_flags_are_wrong_usage() {
+    for (words, message) in [
+        (
+            ["config", "validate", "--max-podz=1"],
+            "unknown flag --max-podz; did you mean --max-pods?",
+        ),
+        (["config", "show", "--max-pods=x"], "--max-pods"),
+        (["config", "show", "stray"], "unexpected argument \"stray\""),
+        (["config", "validate", "--origin"], "unknown flag --origin"),
+        (["config", "show", "--output=xml"], "xml"),
+    ] {
+        let error = type_in(&words).error(2);
+        assert!(error.contains(message), "{words:?}: {error}");
+    }
+}

@@ -1,0 +1,344 @@
+//! An agent in its own thread, a screen that remembers what was written on it, and a user who types
+//! commands.
+
+use std::{
+    collections::VecDeque,
+    io::{self, Write},
+    path::PathBuf,
+    sync::{Arc, Condvar, Mutex},
+    thread::JoinHandle,
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use clap::{CommandFactory as _, Parser};
+use futures_util::stream;
+use jiff::{SignedDuration, Timestamp};
+use rubelet_server::{
+    Collection, Expired, Listing, LogError, LogRequest, LogStream, NodeView, Object, Resource,
+    UnixSocket, WatchStream, bind_unix, clock, serve_unix,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+use super::super::{ClientCommand, ClientOptions, run, terminal::Terminal};
+
+#[derive(Parser)]
+#[command(name = "rubelet")]
+struct Program {
+    #[command(flatten)]
+    options: ClientOptions,
+    #[command(subcommand)]
+    command: ClientCommand,
+}
+
+type LogAnswer = Result<Vec<io::Result<Bytes>>, LogError>;
+
+pub(super) struct Node {
+    pub(super) pods: Arc<Collection>,
+    pub(super) events: Arc<Collection>,
+    pub(super) manifests: Arc<Collection>,
+    pub(super) log_answers: Mutex<VecDeque<LogAnswer>>,
+    pub(super) log_requests: Mutex<Vec<LogRequest>>,
+}
+
+impl Node {
+    fn collection(&self, resource: Resource) -> &Arc<Collection> {
+        match resource {
+            Resource::Pods => &self.pods,
+            Resource::Events => &self.events,
+            Resource::Manifests => &self.manifests,
+        }
+    }
+
+    pub(super) fn put(&self, resource: Resource, json: Value) {
+        let part = |name: &str| {
+            json["metadata"][name]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let (namespace, name) = (part("namespace"), part("name"));
+        self.collection(resource)
+            .put(Object::new(&namespace, &name, move || json.clone()));
+    }
+}
+
+#[async_trait]
+impl NodeView for Node {
+    fn list(&self, resource: Resource) -> Listing {
+        self.collection(resource).listing()
+    }
+    fn watch(&self, resource: Resource, since: u64) -> Result<WatchStream, Expired> {
+        self.collection(resource).watch(since)
+    }
+    async fn container_log(&self, request: LogRequest) -> Result<LogStream, LogError> {
+        self.log_requests.lock().unwrap().push(request);
+        let answer = self
+            .log_answers
+            .lock()
+            .unwrap()
+            .pop_front()
+            .expect("a log was asked for");
+        Ok(Box::pin(stream::iter(answer?)))
+    }
+    fn config(&self) -> Value {
+        json!({})
+    }
+    fn syncloop(&self) -> Result<(), String> {
+        Ok(())
+    }
+    fn ready(&self) -> Result<(), String> {
+        Ok(())
+    }
+    fn summary(&self) -> String {
+        String::new()
+    }
+}
+
+/// A running agent.
+pub(super) struct TestAgent {
+    pub(super) node: Arc<Node>,
+    pub(super) socket: PathBuf,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    folder: Arc<TempDir>,
+}
+
+impl TestAgent {
+    pub(super) fn start() -> Self {
+        Self::start_in(Arc::new(tempfile::tempdir().unwrap()), 1000)
+    }
+
+    fn start_in(folder: Arc<TempDir>, first_version: u64) -> Self {
+        let collection = || Arc::new(Collection::new(first_version, 16));
+        let node = Arc::new(Node {
+            pods: collection(),
+            events: collection(),
+            manifests: collection(),
+            log_answers: Mutex::default(),
+            log_requests: Mutex::default(),
+        });
+        let socket = folder.path().join("rubelet.sock");
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (listening, ready) = std::sync::mpsc::channel();
+        let (view, path) = (node.clone(), socket.clone());
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            runtime.unwrap().block_on(async {
+                let listener = bind_unix(&UnixSocket::new(path)).await.unwrap();
+                listening.send(()).unwrap();
+                let stopped = async {
+                    let _ = stopped.await;
+                };
+                serve_unix(listener, view, stopped).await;
+            });
+        });
+        ready.recv().unwrap();
+        Self {
+            node,
+            socket,
+            stop: Some(stop),
+            thread: Some(thread),
+            folder,
+        }
+    }
+
+    /// Stops the agent; whoever follows something loses it.
+    pub(super) fn stop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+
+    /// Stops the agent and starts another one on the same socket, with nothing in it yet.
+    pub(super) fn restart(&mut self) -> Self {
+        self.stop();
+        Self::start_in(self.folder.clone(), 2000)
+    }
+
+    /// Types a command; returns when it has ended.
+    pub(super) fn type_in(&self, command: &str) -> Ended {
+        type_command(
+            &format!("--socket {} {command}", self.socket.display()),
+            &Screen::default(),
+        )
+    }
+
+    /// Types a command that goes on until its reader leaves.
+    pub(super) fn follow(&self, command: &str) -> Following {
+        let screen = Screen::default();
+        let (line, shown) = (
+            format!("--socket {} {command}", self.socket.display()),
+            screen.clone(),
+        );
+        let thread = std::thread::spawn(move || type_command(&line, &shown));
+        Following { screen, thread }
+    }
+}
+
+impl Drop for TestAgent {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// How a command ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Ended {
+    pub(super) code: u8,
+    pub(super) out: String,
+    pub(super) err: String,
+}
+
+impl Ended {
+    /// The data of a command that went well and had nothing to say besides.
+    #[track_caller]
+    pub(super) fn data(self) -> String {
+        assert_eq!((self.code, self.err.as_str()), (0, ""));
+        self.out
+    }
+
+    /// The error of a command that failed without printing data.
+    #[track_caller]
+    pub(super) fn error(self, code: u8) -> String {
+        assert_eq!((self.code, self.out.as_str()), (code, ""), "{}", self.err);
+        self.err
+    }
+}
+
+pub(super) fn type_command(line: &str, screen: &Screen) -> Ended {
+    type_words(line.split_whitespace(), screen, false)
+}
+
+pub(super) fn type_words<'a>(
+    words: impl Iterator<Item = &'a str>,
+    screen: &Screen,
+    color: bool,
+) -> Ended {
+    let errors = Screen::default();
+    let code = match Program::try_parse_from(std::iter::once("rubelet").chain(words)) {
+        Ok(program) => {
+            let (mut out, mut err) = (screen.clone(), errors.clone());
+            let mut terminal = Terminal::new(&mut out, &mut err, color);
+            run(
+                program.options,
+                program.command,
+                Program::command(),
+                &mut terminal,
+            )
+        }
+        Err(error) => {
+            write!(errors.clone(), "{error}").unwrap();
+            u8::try_from(error.exit_code()).unwrap()
+        }
+    };
+    Ended {
+        code,
+        out: screen.text(),
+        err: errors.text(),
+    }
+}
+
+/// Something that is written on, watched, and closed.
+#[derive(Clone, Default)]
+pub(super) struct Screen(Arc<(Mutex<(String, bool)>, Condvar)>);
+
+impl Screen {
+    pub(super) fn text(&self) -> String {
+        self.0.0.lock().unwrap().0.clone()
+    }
+
+    /// Waits until that many lines stand there, and takes them away.
+    pub(super) fn take_lines(&self, count: usize) -> Vec<String> {
+        let (state, changed) = &*self.0;
+        let waiting = std::time::Duration::from_secs(20);
+        let (mut state, timeout) = changed
+            .wait_timeout_while(state.lock().unwrap(), waiting, |(text, _)| {
+                text.lines().count() < count
+            })
+            .unwrap();
+        assert!(!timeout.timed_out(), "only this came: {}", state.0);
+        std::mem::take(&mut state.0)
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// From now on nobody reads what is written.
+    pub(super) fn close(&self) {
+        self.0.0.lock().unwrap().1 = true;
+    }
+}
+
+impl Write for Screen {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut state = self.0.0.lock().unwrap();
+        if state.1 {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        state.0.push_str(std::str::from_utf8(bytes).unwrap());
+        self.0.1.notify_all();
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A command that goes on.
+pub(super) struct Following {
+    pub(super) screen: Screen,
+    pub(super) thread: JoinHandle<Ended>,
+}
+
+/// A running pod, three days and five hours old.
+pub(super) fn pod(namespace: &str, name: &str, app: &str) -> Value {
+    json!({
+        "metadata": {
+            "name": name, "namespace": namespace, "uid": format!("uid-{name}"),
+            "labels": { "app": app }, "creationTimestamp": ago(77),
+        },
+        "spec": { "nodeName": "n1", "containers": [{ "name": "main", "image": "busybox" }] },
+        "status": {
+            "phase": "Running",
+            "podIPs": [{ "ip": "10.0.0.7" }],
+            "containerStatuses": [{
+                "name": "main", "ready": true, "restartCount": 0,
+                "state": { "running": { "startedAt": ago(77) } },
+            }],
+        },
+    })
+}
+
+/// A pod whose container has crashed twice, the last time six hours ago.
+pub(super) fn crashing_pod(namespace: &str, name: &str) -> Value {
+    let mut pod = pod(namespace, name, "crash");
+    pod["status"]["containerStatuses"][0] = json!({
+        "name": "main", "ready": false, "restartCount": 2,
+        "state": { "waiting": { "reason": "CrashLoopBackOff" } },
+        "lastState": { "terminated": { "exitCode": 1, "reason": "Error", "finishedAt": ago(9) } },
+    });
+    pod
+}
+
+/// A time some hours ago, far enough from the next whole hour for a slow test.
+pub(super) fn ago(hours: i64) -> String {
+    let then: Timestamp = clock::now() - SignedDuration::from_mins(hours * 60 + 20);
+    then.to_string()
+}
+
+/// An event of a pod.
+pub(super) fn event(namespace: &str, name: &str, pod: &str, hours: i64, message: &str) -> Value {
+    json!({
+        "metadata": { "name": name, "namespace": namespace },
+        "involvedObject": { "kind": "Pod", "name": pod, "namespace": namespace },
+        "type": "Normal", "reason": "Started", "message": message, "count": 1,
+        "source": { "component": "kubelet" },
+        "firstTimestamp": ago(hours), "lastTimestamp": ago(hours),
+    })
+}

@@ -1,0 +1,145 @@
+//! `rubelet logs`.
+
+use std::io;
+
+use bytes::Bytes;
+use rubelet_server::{LogError, LogRequest, LogSince, Resource};
+use serde_json::json;
+
+use super::fixture::{TestAgent, pod};
+
+fn agent() -> TestAgent {
+    let agent = TestAgent::start();
+    agent
+        .node
+        .put(Resource::Pods, pod("default", "web-n1", "web"));
+    let mut two = pod("default", "two-n1", "two");
+    two["spec"]["containers"] = json!([{ "name": "main" }, { "name": "side" }]);
+    two["spec"]["initContainers"] = json!([{ "name": "setup" }]);
+    agent.node.put(Resource::Pods, two);
+    agent
+}
+
+fn log(agent: &TestAgent, pieces: &[&'static str]) {
+    let pieces = pieces
+        .iter()
+        .map(|piece| Ok(Bytes::from_static(piece.as_bytes())))
+        .collect();
+    agent.node.log_answers.lock().unwrap().push_back(Ok(pieces));
+}
+
+#[test]
+fn a_log_is_printed_as_it_is() {
+    let agent = agent();
+    log(&agent, &["one\n", "two"]);
+    assert_eq!(agent.type_in("logs web").data(), "one\ntwo");
+    log(&agent, &["end\n"]);
+    assert_eq!(agent.type_in("logs -f pod/web-n1").data(), "end\n");
+    log(&agent, &[]);
+    assert_eq!(agent.type_in("logs web").data(), "");
+}
+
+#[test]
+fn options_reach_the_agent() {
+    let agent = agent();
+    log(&agent, &[]);
+    agent
+        .type_in("logs two -c side -f -p --tail 5 --since 1500ms --timestamps --limit-bytes 9")
+        .data();
+    log(&agent, &[]);
+    agent
+        .type_in("logs two -c setup --tail 0 --since-time 2026-03-01T12:00:00+01:00")
+        .data();
+    let first = LogRequest {
+        namespace: "default".to_owned(),
+        pod: "two-n1".to_owned(),
+        container: "side".to_owned(),
+        follow: true,
+        previous: true,
+        since: Some(LogSince::Seconds(2)),
+        timestamps: true,
+        tail_lines: Some(5),
+        limit_bytes: Some(9),
+    };
+    let second = LogRequest {
+        container: "setup".to_owned(),
+        follow: false,
+        previous: false,
+        since: Some(LogSince::Time("2026-03-01T11:00:00Z".parse().unwrap())),
+        timestamps: false,
+        tail_lines: Some(0),
+        limit_bytes: None,
+        ..first.clone()
+    };
+    assert_eq!(*agent.node.log_requests.lock().unwrap(), [first, second]);
+}
+
+#[test]
+fn the_first_container_is_meant_unless_the_pod_says_otherwise() {
+    let agent = agent();
+    log(&agent, &["x\n"]);
+    let result = agent.type_in("logs two");
+    assert_eq!((result.code, result.out.as_str()), (0, "x\n"));
+    assert_eq!(
+        result.err,
+        "Defaulted container \"main\" out of: main, side, setup (init)\n"
+    );
+    let mut two = pod("default", "two-n1", "two");
+    two["spec"]["containers"] = json!([{ "name": "main" }, { "name": "side" }]);
+    two["metadata"]["annotations"] = json!({ "kubectl.kubernetes.io/default-container": "side" });
+    agent.node.put(Resource::Pods, two);
+    log(&agent, &["x\n"]);
+    assert!(
+        agent
+            .type_in("logs two")
+            .err
+            .starts_with("Defaulted container \"side\"")
+    );
+}
+
+#[test]
+fn what_can_not_be_had_is_an_error() {
+    let agent = agent();
+    assert_eq!(
+        agent.type_in("logs web -c nope").error(1),
+        "error: container nope is not valid for pod web-n1\n"
+    );
+    assert_eq!(
+        agent.type_in("logs nope").error(1),
+        "error: pods \"nope\" not found in namespace \"default\"\n"
+    );
+    let waiting = "container \"main\" in pod \"web-n1\" is waiting to start: ImagePullBackOff";
+    let refusal = Err(LogError::BadRequest(waiting.to_owned()));
+    agent.node.log_answers.lock().unwrap().push_back(refusal);
+    assert_eq!(
+        agent.type_in("logs web").error(1),
+        format!("error: {waiting}\n")
+    );
+}
+
+#[test]
+fn a_log_that_breaks_off_is_an_error() {
+    let agent = agent();
+    let pieces = vec![
+        Ok(Bytes::from_static(b"one\n")),
+        Err(io::Error::other("disk")),
+    ];
+    agent.node.log_answers.lock().unwrap().push_back(Ok(pieces));
+    let result = agent.type_in("logs web -f");
+    assert_eq!(result.code, 1);
+    assert!(
+        result.err.starts_with("error: the log was cut off"),
+        "{}",
+        result.err
+    );
+}
+
+#[test]
+fn a_reader_who_leaves_ends_the_log_quietly() {
+    let agent = agent();
+    log(&agent, &["one\n", "two\n"]);
+    let follow = agent.follow("logs web -f");
+    follow.screen.close();
+    let result = follow.thread.join().unwrap();
+    assert_eq!((result.code, result.err.as_str()), (0, ""));
+}

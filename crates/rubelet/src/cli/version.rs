@@ -1,0 +1,54 @@
+//! `rubelet version`: of this program, and of the agent if one runs.
+
+use rubelet_server::{KUBERNETES_MAJOR, KUBERNETES_MINOR};
+use serde_json::{Value, json};
+
+use super::{
+    agent::{Agent, CallError},
+    failure::Failure,
+    print::document,
+    terminal::Terminal,
+    url::Url,
+};
+
+/// Shows versions
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct VersionArgs {
+    /// Form of the output
+    #[arg(short, long, value_enum)]
+    output: Option<VersionOutput>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum VersionOutput {
+    Json,
+    Yaml,
+}
+
+pub(super) async fn run(
+    agent: &Agent,
+    args: &VersionArgs,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), Failure> {
+    let server = match agent.get(&Url::new("/version")).await {
+        Ok(version) => version,
+        // Asking for the version must work on a machine where no agent runs.
+        Err(CallError::Away(_)) => Value::Null,
+        Err(error) => return Err(error.into()),
+    };
+    let own = env!("CARGO_PKG_VERSION");
+    let kubernetes = format!("v{KUBERNETES_MAJOR}.{KUBERNETES_MINOR}");
+    if let Some(output) = args.output {
+        let versions = json!({
+            "clientVersion": { "rubelet": own, "kubernetes": kubernetes },
+            "serverVersion": server,
+        });
+        return terminal.print(document(&versions, output == VersionOutput::Yaml));
+    }
+    let agent = server["gitVersion"]
+        .as_str()
+        .unwrap_or("not running, or not reachable from here");
+    terminal.print(format!(
+        "rubelet: {own}\nKubernetes API: {kubernetes}\nagent: {agent}\n"
+    ))
+}

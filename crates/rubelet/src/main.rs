@@ -1,0 +1,66 @@
+//! A Kubernetes node agent: `rubelet run` keeps pods running, the other commands look at them.
+//!
+//! This crate only puts parts together: command line, wiring, signals, drain.
+
+mod cli;
+mod run;
+mod view;
+
+use std::{ffi::OsString, path::Path, process::ExitCode};
+
+use clap::{CommandFactory as _, Parser};
+
+/// A Kubernetes node agent
+#[derive(Debug, Parser)]
+#[command(
+    name = "rubelet",
+    version,
+    propagate_version = true,
+    max_term_width = 100
+)]
+struct Program {
+    #[command(flatten)]
+    client: cli::ClientOptions,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Run the agent; takes the kubelet's flags (`rubelet run --help` lists them)
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Run {
+        /// The kubelet's flags
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            value_name = "FLAGS"
+        )]
+        flags: Vec<String>,
+    },
+    #[command(flatten)]
+    Client(cli::ClientCommand),
+}
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let called = args.first().map(Path::new).and_then(Path::file_name);
+    // Called by the kubelet's name, or with `run`, everything behind it is the kubelet's.
+    if called.is_some_and(|name| name == "kubelet") {
+        return run::main(&lossy(&args[1..]));
+    }
+    if args.get(1).is_some_and(|first| first == "run") {
+        return run::main(&lossy(&args[2..]));
+    }
+    let program = Program::parse();
+    match program.command {
+        Command::Run { flags } => run::main(&flags),
+        Command::Client(command) => cli::execute(program.client, command, Program::command()),
+    }
+}
+
+fn lossy(args: &[OsString]) -> Vec<String> {
+    args.iter()
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect()
+}

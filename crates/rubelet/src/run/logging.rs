@@ -1,0 +1,164 @@
+//! Log lines in klog's text and JSON forms, so that what reads a kubelet's log reads this one.
+
+use std::{fmt, fmt::Write as _, io};
+
+use jiff::{Timestamp, tz::TimeZone};
+use serde_json::{Map, Value};
+use tracing::{
+    Event, Level, Subscriber,
+    field::{Field, Visit},
+    level_filters::LevelFilter,
+};
+use tracing_subscriber::{
+    fmt::{FmtContext, FormatEvent, FormatFields, format::Writer},
+    registry::LookupSpan,
+};
+
+/// The form of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `I1121 08:18:31.123456 12 pleg.rs:10] "Message" key="value"`.
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+/// Sends all lines to stderr. Verbosity 4 adds details of decisions, 6 everything.
+pub(super) fn start(form: Form, verbosity: u32) {
+    let level = match verbosity {
+        0..=3 => LevelFilter::INFO,
+        4..=5 => LevelFilter::DEBUG,
+        _ => LevelFilter::TRACE,
+    };
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .event_format(Lines(form))
+        .with_writer(io::stderr)
+        .finish();
+    // Fails only if there is one already, and then lines go there.
+    let _ = tracing::subscriber::set_global_default(subscriber);
+}
+
+struct Lines(Form);
+
+impl<S, N> FormatEvent<S, N> for Lines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        _: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let meta = event.metadata();
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let file = meta
+            .file()
+            .and_then(|path| path.rsplit('/').next())
+            .unwrap_or("?");
+        let caller = format!("{file}:{}", meta.line().unwrap_or_default());
+        let now = now();
+        match self.0 {
+            Form::Text => {
+                let letter = match *meta.level() {
+                    Level::ERROR => 'E',
+                    Level::WARN => 'W',
+                    _ => 'I',
+                };
+                let time = now
+                    .to_zoned(TimeZone::UTC)
+                    .strftime("%m%d %H:%M:%S%.6f")
+                    .to_string();
+                let pid = std::process::id();
+                write!(
+                    writer,
+                    "{letter}{time} {pid:>7} {caller}] {:?}",
+                    fields.message
+                )?;
+                for (key, value) in &fields.rest {
+                    match value {
+                        Value::String(text) => write!(writer, " {key}={text:?}")?,
+                        other => write!(writer, " {key}={other}")?,
+                    }
+                }
+                writeln!(writer)
+            }
+            Form::Json => {
+                let mut line = Map::new();
+                let millis = now.as_microsecond() as f64 / 1000.0;
+                line.insert("ts".to_owned(), millis.into());
+                line.insert("caller".to_owned(), caller.into());
+                line.insert("msg".to_owned(), fields.message.into());
+                if *meta.level() > Level::WARN {
+                    line.insert("v".to_owned(), verbosity_of(*meta.level()).into());
+                } else if *meta.level() == Level::ERROR {
+                    line.insert("err".to_owned(), Value::Null);
+                }
+                line.extend(fields.rest);
+                writeln!(writer, "{}", Value::Object(line))
+            }
+        }
+    }
+}
+
+fn verbosity_of(level: Level) -> u32 {
+    match level {
+        Level::DEBUG => 4,
+        Level::TRACE => 6,
+        _ => 0,
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a log line says when it was written"
+)]
+fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+#[derive(Default)]
+struct Fields {
+    message: String,
+    rest: Vec<(String, Value)>,
+}
+
+impl Fields {
+    fn put(&mut self, field: &Field, value: Value) {
+        if field.name() == "message" {
+            if let Value::String(text) = value {
+                self.message = text;
+            }
+        } else {
+            self.rest.push((field.name().to_owned(), value));
+        }
+    }
+}
+
+impl Visit for Fields {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.put(field, value.into());
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put(field, value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field, value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field, value.into());
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = write!(text, "{value:?}");
+        self.put(field, text.into());
+    }
+}

@@ -1,0 +1,154 @@
+//! The manifest sources, what they must keep over a restart, and the events they raise.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::{Context as _, anyhow};
+use rubelet_base::{ErrorChain, PodName, PodUid};
+use rubelet_config::Resolved;
+use rubelet_kubelet::{
+    agent::Agent,
+    clock::Clock,
+    events::{EventType, Recorder, Subject},
+};
+use rubelet_sources::{
+    FileConfig, SourcesConfig, SourcesHandle, UrlConfig,
+    state::{AdoptedUids, HeldPod},
+    status::ManifestEvent,
+};
+use rubelet_store::{Loaded, Migration, Record, Stored};
+use serde::{Deserialize, Serialize};
+use tokio::{
+    sync::{mpsc, watch},
+    task::spawn_blocking,
+};
+use tracing::warn;
+
+use super::node::Node;
+
+/// Last good definitions whose manifests can't be used now.
+#[derive(Serialize, Deserialize)]
+struct HeldPods(Vec<HeldPod>);
+
+impl Stored for HeldPods {
+    const KIND: &'static str = "held-manifests";
+    const MIGRATIONS: &'static [Migration] = &[];
+}
+
+/// Starts the folder and the URL that the configuration names.
+pub(super) async fn start(
+    resolved: &Resolved,
+    node: &Node,
+    record: &Path,
+    clock: &Clock,
+    adopted: AdoptedUids,
+) -> anyhow::Result<SourcesHandle> {
+    let config = &resolved.config;
+    let file = (!config.static_pod_path.is_empty()).then(|| FileConfig {
+        path: PathBuf::from(&config.static_pod_path),
+        check_frequency: config.file_check_frequency,
+    });
+    let url = (!config.static_pod_url.is_empty()).then(|| UrlConfig {
+        url: config.static_pod_url.clone(),
+        headers: config
+            .static_pod_url_header
+            .iter()
+            .flat_map(|(name, values)| values.iter().map(|value| (name.clone(), value.clone())))
+            .collect(),
+        check_frequency: config.http_check_frequency,
+        roots: rubelet_sources::Roots::System,
+    });
+    if file.is_none() && url.is_none() {
+        warn!("No pods can come: neither --pod-manifest-path nor --manifest-url is given");
+    }
+    let record = record.to_owned();
+    let held = spawn_blocking(move || load(&record))
+        .await
+        .context("reading held manifests")?;
+    let clock = clock.clone();
+    let sources = rubelet_sources::spawn(
+        SourcesConfig {
+            node_name: node.name.to_string(),
+            file,
+            url,
+            adopted,
+            held,
+        },
+        move || clock.now(),
+    );
+    sources.map_err(|error| anyhow!("{}", ErrorChain(&error)))
+}
+
+fn load(path: &Path) -> Vec<HeldPod> {
+    match Record::<HeldPods>::at(path).load() {
+        Ok(Loaded::Valid(HeldPods(pods))) => pods,
+        Ok(Loaded::Missing) => Vec::new(),
+        Ok(Loaded::Quarantined { moved_to, why }) => {
+            warn!(moved_to = %moved_to.display(), %why, "The record of held manifests was damaged and put aside");
+            Vec::new()
+        }
+        Err(error) => {
+            warn!(error = %ErrorChain(&error), "The record of held manifests can't be read");
+            Vec::new()
+        }
+    }
+}
+
+/// Keeps the record as the sources say, for ever.
+pub(super) async fn keep_held(mut held: watch::Receiver<Arc<Vec<HeldPod>>>, record: PathBuf) {
+    while held.changed().await.is_ok() {
+        let pods = HeldPods(held.borrow_and_update().to_vec());
+        let path = record.clone();
+        let saved = spawn_blocking(move || {
+            let record = Record::at(path);
+            if pods.0.is_empty() {
+                return record
+                    .remove()
+                    .map_err(|error| ErrorChain(&error).to_string());
+            }
+            record
+                .save(&pods)
+                .map(drop)
+                .map_err(|error| ErrorChain(&error).to_string())
+        });
+        if let Ok(Err(error)) = saved.await {
+            warn!(error, "The record of held manifests can't be written");
+        }
+    }
+}
+
+/// UIDs of pods that a kubelet before this one made from manifests: they keep them.
+pub(super) fn adopted(agent: &Agent) -> AdoptedUids {
+    let pods: Arc<Vec<_>> = Arc::clone(&agent.pleg().relists().borrow().pods);
+    let ours = pods
+        .iter()
+        .filter(|pod| matches!(pod.source.as_deref(), Some("file" | "http")));
+    let mut found: BTreeMap<PodName, PodUid> = BTreeMap::new();
+    for pod in ours {
+        found.insert(pod.name.clone(), pod.uid.clone());
+    }
+    found
+}
+
+/// Raises what the sources tell, for ever.
+pub(super) async fn raise(mut events: mpsc::UnboundedReceiver<ManifestEvent>, recorder: Recorder) {
+    while let Some(event) = events.recv().await {
+        let kind = if event.reason.is_warning() {
+            EventType::Warning
+        } else {
+            EventType::Normal
+        };
+        let subject = match event.pod {
+            Some(name) => Subject::Pod {
+                name,
+                uid: event.uid,
+                field_path: "".into(),
+            },
+            None => Subject::Manifest(event.origin),
+        };
+        recorder.record(subject, kind, event.reason.as_str(), &event.message);
+    }
+}

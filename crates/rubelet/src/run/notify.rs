@@ -1,0 +1,91 @@
+//! What systemd is told: ready, the state in words, and that the loops still go round.
+
+use std::{sync::Arc, time::Duration};
+
+use rubelet_kubelet::{heartbeat::Heartbeat, pod_task::PodBoard, runtime_state::RuntimeState};
+use sd_notify::NotifyState;
+use tokio::{sync::watch, time::sleep};
+use tracing::{error, warn};
+
+/// A loop that did not go round for so long is stuck.
+pub(crate) const STUCK: Duration = Duration::from_secs(60);
+
+/// Tells systemd that the agent is ready.
+pub(super) fn ready() {
+    send(&[NotifyState::Ready]);
+}
+
+/// Tells systemd that the agent stops.
+pub(super) fn stopping() {
+    send(&[NotifyState::Stopping]);
+}
+
+/// Keeps the status text up to date, for ever.
+pub(super) async fn status(pods: Arc<PodBoard>, mut runtime: watch::Receiver<RuntimeState>) {
+    let mut versions = pods.versions();
+    let mut last = String::new();
+    loop {
+        let text = summary(&pods, &runtime.borrow_and_update());
+        versions.mark_unchanged();
+        if text != last {
+            send(&[NotifyState::Status(&text)]);
+            last = text;
+        }
+        // Cancel safety: watch receivers keep what was not seen.
+        tokio::select! {
+            changed = versions.changed() => if changed.is_err() { return },
+            changed = runtime.changed() => if changed.is_err() { return },
+        }
+    }
+}
+
+/// Feeds the watchdog twice in its period, as long as every loop goes round.
+pub(super) async fn watchdog(heartbeats: Vec<(&'static str, Heartbeat)>) {
+    let Some(period) = sd_notify::watchdog_enabled() else {
+        return;
+    };
+    loop {
+        match stuck(&heartbeats) {
+            None => send(&[NotifyState::Watchdog]),
+            Some(message) => error!("The watchdog is not fed: {message}"),
+        }
+        sleep(period / 2).await;
+    }
+}
+
+/// The first loop that did not go round for too long.
+pub(crate) fn stuck(heartbeats: &[(&'static str, Heartbeat)]) -> Option<String> {
+    heartbeats
+        .iter()
+        .find(|(_, beat)| beat.age() > STUCK)
+        .map(|(name, beat)| {
+            format!(
+                "loop {name} did not go round for {} s",
+                beat.age().as_secs()
+            )
+        })
+}
+
+/// `3/4 pods ready`, and what is wrong with the runtime.
+pub(crate) fn summary(pods: &PodBoard, runtime: &RuntimeState) -> String {
+    let rows = pods.list();
+    let ready = rows
+        .iter()
+        .filter(|(_, _, entry)| {
+            let mut conditions = entry.status.conditions.iter();
+            conditions.any(|condition| &*condition.kind == "Ready" && condition.status)
+        })
+        .count();
+    let count = format!("{ready}/{} pods ready", rows.len());
+    match &runtime.problem {
+        Some(problem) => format!("{count}, {problem}"),
+        None if !runtime.answered => format!("{count}, waiting for the container runtime"),
+        None => count,
+    }
+}
+
+fn send(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        warn!(%error, "systemd can't be told the state of the agent");
+    }
+}

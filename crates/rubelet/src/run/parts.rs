@@ -1,0 +1,131 @@
+//! From the configuration to the parts of a node.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::{Context as _, anyhow};
+use rubelet_config::{Flags, Resolved};
+use rubelet_cri_grpc::{CriClient, Timeouts};
+use rubelet_kubelet::{
+    agent::AgentParts,
+    clock::Clock,
+    host::{HostSettings, LocalHost},
+    images::PullParallelism,
+    pleg::PlegSettings,
+    pod_host::PodHost,
+    records::RecordWriter,
+};
+use rubelet_pod_plan::PlanSettings;
+use rubelet_server::UnixSocket;
+
+use super::node::Node;
+
+/// Where the agent keeps its own files, below the root folder.
+pub(super) fn own_folder(root: &Path) -> PathBuf {
+    root.join("rubelet")
+}
+
+/// The socket of the local API.
+pub(super) fn socket(resolved: &Resolved) -> UnixSocket {
+    let own = &resolved.rubelet;
+    UnixSocket {
+        group: (!own.socket_group.is_empty()).then(|| own.socket_group.clone()),
+        ..UnixSocket::new(&own.socket)
+    }
+}
+
+/// Where `/healthz` is served; port 0 switches it off.
+pub(super) fn health_address(resolved: &Resolved) -> anyhow::Result<Option<SocketAddr>> {
+    let config = &resolved.config;
+    let port = u16::try_from(config.healthz_port).context("healthzPort is not a port")?;
+    let ip: IpAddr = config
+        .healthz_bind_address
+        .parse()
+        .map_err(|_| anyhow!("healthzBindAddress is not an IP address"))?;
+    Ok((port != 0).then_some(SocketAddr::new(ip, port)))
+}
+
+/// The host for real.
+pub(super) fn host(
+    flags: &Flags,
+    resolved: &Resolved,
+    node: &Node,
+) -> anyhow::Result<Arc<dyn PodHost>> {
+    let config = &resolved.config;
+    let host = LocalHost::new(HostSettings {
+        root: flags.root_dir().into(),
+        pod_logs: config.pod_logs_dir.clone().into(),
+        container_logs: "/var/log/containers".into(),
+        node_name: Arc::clone(&node.name),
+        node_ips: Arc::clone(&node.ips),
+        machine: node.machine.clone(),
+        cgroups: node.cgroups.clone(),
+        cgroup_root: config.cgroup_root.clone(),
+        cgroups_per_qos: config.cgroups_per_qos,
+        systemd_driver: config.cgroup_driver == "systemd",
+        cpu_cfs_quota: config.cpu_cfs_quota,
+        cpu_cfs_quota_period: config.cpu_cfs_quota_period,
+        pod_pids_limit: u64::try_from(config.pod_pids_limit)
+            .ok()
+            .filter(|limit| *limit > 0),
+        single_process_oom_kill: config.single_process_oom_kill,
+        cluster_dns: config.cluster_dns.clone(),
+        cluster_domain: config.cluster_domain.clone(),
+        resolv_conf: config.resolv_conf.clone(),
+        seccomp_default: config.seccomp_default || flags.seccomp_default(),
+        allowed_unsafe_sysctls: config.allowed_unsafe_sysctls.clone(),
+    })
+    .context("the host can't be used")?;
+    Ok(Arc::new(host))
+}
+
+/// Everything that the node's tasks are made from.
+pub(super) fn agent(
+    resolved: &Resolved,
+    node: &Node,
+    root: &Path,
+    clock: Clock,
+    host: Arc<dyn PodHost>,
+) -> anyhow::Result<AgentParts> {
+    let config = &resolved.config;
+    let timeouts = Timeouts {
+        request: config.runtime_request_timeout,
+    };
+    let endpoint = &config.container_runtime_endpoint;
+    let runtime = CriClient::connect_lazy(endpoint, timeouts)
+        .map_err(|error| anyhow!("containerRuntimeEndpoint: {error}"))?;
+    let images = match config.image_service_endpoint.as_str() {
+        "" => runtime.clone(),
+        other if other == endpoint => runtime.clone(),
+        other => CriClient::connect_lazy(other, timeouts)
+            .map_err(|error| anyhow!("imageServiceEndpoint: {error}"))?,
+    };
+    let pulls = match (
+        config.serialize_image_pulls,
+        config.max_parallel_image_pulls,
+    ) {
+        (true, _) => PullParallelism::AtMost(1),
+        (false, None) => PullParallelism::Unlimited,
+        (false, Some(count)) => PullParallelism::AtMost(usize::try_from(count).unwrap_or(1)),
+    };
+    Ok(AgentParts {
+        runtime: Arc::new(runtime),
+        images: Arc::new(images),
+        endpoint: endpoint.as_str().into(),
+        host,
+        clock,
+        records: RecordWriter::new(own_folder(root).join("pods")),
+        node_name: Arc::clone(&node.name),
+        plan: PlanSettings {
+            crash_backoff_max: config.crash_loop_back_off.max_container_restart_period,
+            node_ips: node.ips.iter().map(|ip| ip.to_string().into()).collect(),
+        },
+        pleg: PlegSettings {
+            relist_period: resolved.rubelet.relist_period,
+        },
+        pulls,
+    })
+}

@@ -1,0 +1,129 @@
+//! What the server sees of the node: boards of the kubelet as collections of objects.
+
+mod events;
+mod logs;
+mod manifests;
+mod pods;
+mod publish;
+
+use std::{net::IpAddr, sync::Arc};
+
+use async_trait::async_trait;
+use rubelet_kubelet::{
+    events::Recorder, heartbeat::Heartbeat, pod_host::PodHost, pod_task::PodBoard,
+    runtime_state::RuntimeState,
+};
+use rubelet_server::{
+    Collection, Expired, Listing, LogError, LogRequest, LogStream, NodeView, Resource, WatchStream,
+};
+use rubelet_sources::{desired::Desired, status::ManifestStatus};
+use serde_json::Value;
+use tokio::{sync::watch, task::JoinSet};
+
+use crate::run::notify;
+
+/// So many deletions are remembered for watchers that are slow.
+const DELETIONS_KEPT: usize = 256;
+
+/// What a view is made from.
+pub(crate) struct ViewParts {
+    pub(crate) pods: Arc<PodBoard>,
+    pub(crate) recorder: Recorder,
+    pub(crate) manifests: watch::Receiver<Arc<Vec<ManifestStatus>>>,
+    pub(crate) desired: watch::Receiver<Arc<Desired>>,
+    pub(crate) runtime: watch::Receiver<RuntimeState>,
+    pub(crate) heartbeats: Vec<(&'static str, Heartbeat)>,
+    pub(crate) host: Arc<dyn PodHost>,
+    pub(crate) node_name: Arc<str>,
+    pub(crate) node_ips: Arc<[IpAddr]>,
+    pub(crate) config: Value,
+    /// Versions of this process are larger than those of earlier ones.
+    pub(crate) first_version: u64,
+}
+
+/// The node as the server sees it.
+pub(crate) struct LocalView {
+    parts: ViewParts,
+    pods: Arc<Collection>,
+    events: Arc<Collection>,
+    manifests: Arc<Collection>,
+}
+
+impl LocalView {
+    /// Makes the view; the tasks that keep it up to date go into `tasks`.
+    pub(crate) fn start(parts: ViewParts, tasks: &mut JoinSet<()>) -> Arc<Self> {
+        let collection = || Arc::new(Collection::new(parts.first_version, DELETIONS_KEPT));
+        let (pods, events, manifests) = (collection(), collection(), collection());
+        let ips = Arc::clone(&parts.node_ips);
+        tasks.spawn(publish::follow(
+            Arc::clone(&parts.pods),
+            Arc::clone(&pods),
+            move |entry| pods::object(entry, Arc::clone(&ips)),
+        ));
+        let node = Arc::clone(&parts.node_name);
+        tasks.spawn(publish::follow(
+            Arc::clone(parts.recorder.board()),
+            Arc::clone(&events),
+            move |event| events::object(event, Arc::clone(&node)),
+        ));
+        tasks.spawn(manifests::follow(
+            parts.manifests.clone(),
+            Arc::clone(&manifests),
+        ));
+        Arc::new(Self {
+            parts,
+            pods,
+            events,
+            manifests,
+        })
+    }
+
+    fn collection(&self, resource: Resource) -> &Arc<Collection> {
+        match resource {
+            Resource::Pods => &self.pods,
+            Resource::Events => &self.events,
+            Resource::Manifests => &self.manifests,
+        }
+    }
+}
+
+#[async_trait]
+impl NodeView for LocalView {
+    fn list(&self, resource: Resource) -> Listing {
+        self.collection(resource).listing()
+    }
+
+    fn watch(&self, resource: Resource, since: u64) -> Result<WatchStream, Expired> {
+        self.collection(resource).watch(since)
+    }
+
+    async fn container_log(&self, request: LogRequest) -> Result<LogStream, LogError> {
+        logs::open(&self.parts.pods, &*self.parts.host, request).await
+    }
+
+    fn config(&self) -> Value {
+        self.parts.config.clone()
+    }
+
+    fn syncloop(&self) -> Result<(), String> {
+        notify::stuck(&self.parts.heartbeats).map_or(Ok(()), Err)
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        let runtime = self.parts.runtime.borrow();
+        if let Some(problem) = &runtime.problem {
+            return Err(problem.to_string());
+        }
+        if !runtime.answered {
+            return Err("waiting for the container runtime".to_owned());
+        }
+        if !self.parts.desired.borrow().sources_ready() {
+            return Err("waiting for a manifest source".to_owned());
+        }
+        Ok(())
+    }
+
+    fn summary(&self) -> String {
+        notify::summary(&self.parts.pods, &self.parts.runtime.borrow())
+    }
+}

@@ -1,0 +1,76 @@
+//! Events as v1 Events.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rubelet_kubelet::events::{Event, Subject};
+use rubelet_server::Object;
+use serde_json::{Value, json};
+
+/// An event, drawn when somebody asks for it.
+pub(super) fn object(event: Arc<Event>, node_name: Arc<str>) -> Object {
+    let namespace = match &event.subject {
+        Subject::Pod { name, .. } => name.namespace.to_string(),
+        Subject::Manifest(_) | Subject::Node(_) => "default".to_owned(),
+    };
+    let name = event.name.clone();
+    Object::new(&namespace.clone(), &name, move || {
+        render(&event, &namespace, &node_name)
+    })
+}
+
+fn render(event: &Event, namespace: &str, node_name: &str) -> Value {
+    let involved = match &event.subject {
+        Subject::Pod {
+            name,
+            uid,
+            field_path,
+        } => {
+            let mut involved = json!({
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "namespace": *name.namespace,
+                "name": *name.name,
+            });
+            if let Some(uid) = uid {
+                involved["uid"] = uid.as_str().into();
+            }
+            if !field_path.is_empty() {
+                involved["fieldPath"] = field_path.to_string().into();
+            }
+            involved
+        }
+        Subject::Manifest(origin) => json!({
+            "apiVersion": "node.rubelet.dev/v1alpha1",
+            "kind": "Manifest",
+            "name": **origin,
+        }),
+        Subject::Node(name) => json!({ "apiVersion": "v1", "kind": "Node", "name": **name }),
+    };
+    json!({
+        "metadata": {
+            "name": *event.name,
+            "namespace": namespace,
+            "creationTimestamp": seconds(event.first),
+        },
+        "involvedObject": involved,
+        "reason": *event.reason,
+        "message": *event.message,
+        "type": event.kind.as_str(),
+        "source": { "component": "kubelet", "host": node_name },
+        "reportingComponent": "kubelet",
+        "reportingInstance": node_name,
+        "firstTimestamp": seconds(event.first),
+        "lastTimestamp": seconds(event.last),
+        "count": event.count,
+        "eventTime": Value::Null,
+    })
+}
+
+/// RFC 3339 in whole seconds, as the API writes times.
+fn seconds(at: Timestamp) -> Value {
+    Timestamp::from_second(at.as_second())
+        .unwrap_or(at)
+        .to_string()
+        .into()
+}

@@ -1,0 +1,107 @@
+//! What there is, as clients discover it: versions, groups and resources.
+
+use serde_json::{Value, json};
+
+use crate::Resource;
+
+/// `major` of the Kubernetes API that is spoken.
+pub const KUBERNETES_MAJOR: &str = "1";
+
+/// `minor` of the Kubernetes API that is spoken.
+pub const KUBERNETES_MINOR: &str = "36";
+
+/// `gitVersion`: the Kubernetes API's version with this program's own behind it.
+#[must_use]
+pub fn git_version() -> String {
+    let own = env!("CARGO_PKG_VERSION");
+    format!("v{KUBERNETES_MAJOR}.{KUBERNETES_MINOR}.0+rubelet.{own}")
+}
+
+/// `/version`.
+pub(crate) fn version() -> Value {
+    json!({
+        "major": KUBERNETES_MAJOR,
+        "minor": KUBERNETES_MINOR,
+        "gitVersion": git_version(),
+        "platform": format!("{}/{}", std::env::consts::OS, go_arch(std::env::consts::ARCH)),
+    })
+}
+
+/// Go's names of architectures, which Kubernetes uses.
+fn go_arch(arch: &str) -> &str {
+    match arch {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "x86" => "386",
+        other => other,
+    }
+}
+
+/// `/api`.
+pub(crate) fn core_versions() -> Value {
+    json!({
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [{ "clientCIDR": "0.0.0.0/0", "serverAddress": "" }],
+    })
+}
+
+/// `/apis`.
+pub(crate) fn groups() -> Value {
+    json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": [group()] })
+}
+
+/// `/apis/node.rubelet.dev`.
+pub(crate) fn node_group() -> Value {
+    let mut group = group();
+    group["kind"] = "APIGroup".into();
+    group["apiVersion"] = "v1".into();
+    group
+}
+
+fn group() -> Value {
+    let version = json!({
+        "groupVersion": Resource::Manifests.api_version(),
+        "version": Resource::NODE_VERSION,
+    });
+    json!({
+        "name": Resource::NODE_GROUP,
+        "versions": [version.clone()],
+        "preferredVersion": version,
+    })
+}
+
+/// `/api/v1` or `/apis/node.rubelet.dev/v1alpha1`: the resources of one group and version.
+pub(crate) fn resources(group: &str) -> Value {
+    let mut group_version = "v1";
+    let mut resources = Vec::new();
+    for resource in Resource::ALL
+        .into_iter()
+        .filter(|resource| resource.group() == group)
+    {
+        group_version = resource.api_version();
+        resources.push(json!({
+            "name": resource.plural(),
+            "singularName": resource.singular(),
+            "namespaced": resource.namespaced(),
+            "kind": resource.kind(),
+            "verbs": ["get", "list", "watch"],
+            "shortNames": [resource.short_name()],
+        }));
+        if resource == Resource::Pods {
+            resources.push(json!({
+                "name": "pods/log",
+                "singularName": "",
+                "namespaced": true,
+                "kind": resource.kind(),
+                "verbs": ["get"],
+            }));
+        }
+    }
+    json!({
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": group_version,
+        "resources": resources,
+    })
+}

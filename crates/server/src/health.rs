@@ -1,0 +1,107 @@
+//! `/healthz`, `/livez` and `/readyz`.
+
+use http::StatusCode;
+
+use crate::{
+    NodeView,
+    query::Query,
+    respond::{self, Answer},
+    route::HealthRoot,
+    status::ApiError,
+};
+
+/// One check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Check {
+    /// The server answers.
+    Ping,
+    /// The log is not blocked: it is written by whoever logs, so a blocked log blocks the answer.
+    Log,
+    /// The loops make progress.
+    SyncLoop,
+    /// The sources have answered and the runtime is there.
+    Node,
+}
+
+impl Check {
+    const fn of(root: HealthRoot) -> &'static [Self] {
+        match root {
+            HealthRoot::Healthz | HealthRoot::Livez => &[Self::Ping, Self::Log, Self::SyncLoop],
+            HealthRoot::Readyz => &[Self::Ping, Self::Log, Self::SyncLoop, Self::Node],
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ping => "ping",
+            Self::Log => "log",
+            Self::SyncLoop => "syncloop",
+            Self::Node => "node",
+        }
+    }
+
+    fn run(self, view: &dyn NodeView) -> Result<(), String> {
+        match self {
+            Self::Ping => Ok(()),
+            Self::Log => {
+                tracing::trace!("health check");
+                Ok(())
+            }
+            Self::SyncLoop => view.syncloop(),
+            Self::Node => view.ready(),
+        }
+    }
+}
+
+/// Answers with `ok`, or with 500 and what is wrong.
+pub(crate) fn health(
+    view: &dyn NodeView,
+    root: HealthRoot,
+    check: Option<&str>,
+    query: &Query,
+) -> Answer {
+    match check {
+        Some(name) => single(view, root, name),
+        None => all(view, root, query.flag("verbose")?),
+    }
+}
+
+fn single(view: &dyn NodeView, root: HealthRoot, name: &str) -> Answer {
+    let check = Check::of(root).iter().find(|check| check.name() == name);
+    let check = check.ok_or_else(ApiError::unknown_path)?;
+    Ok(match check.run(view) {
+        Ok(()) => respond::text(StatusCode::OK, "ok".to_owned()),
+        Err(why) => {
+            let text = format!("internal server error: {why}\n");
+            respond::text(StatusCode::INTERNAL_SERVER_ERROR, text)
+        }
+    })
+}
+
+fn all(view: &dyn NodeView, root: HealthRoot, verbose: bool) -> Answer {
+    let mut report = String::new();
+    let mut healthy = true;
+    for check in Check::of(root) {
+        match check.run(view) {
+            Ok(()) => report.push_str(&format!("[+]{} ok\n", check.name())),
+            Err(why) => {
+                healthy = false;
+                report.push_str(&format!("[-]{} failed: {why}\n", check.name()));
+            }
+        }
+    }
+    if root == HealthRoot::Readyz {
+        report.push_str(&format!("{}\n", view.summary()));
+    }
+    Ok(match (healthy, verbose) {
+        (true, false) => respond::text(StatusCode::OK, "ok".to_owned()),
+        (true, true) => respond::text(
+            StatusCode::OK,
+            format!("{report}{} check passed\n", root.as_str()),
+        ),
+        (false, _) => respond::text(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            format!("{report}{} check failed\n", root.as_str()),
+        ),
+    })
+}

@@ -1,0 +1,47 @@
+//! The local HTTP API: the Kubernetes API's own paths and types over a unix socket, and the health
+//! port.
+//!
+//! The server knows nothing of the kubelet. It sees a [`NodeView`]: lists with resource versions,
+//! watches, container logs, health. [`Collection`] implements the list and watch half of it.
+//!
+//! - [`serve_unix`] answers on a bound unix socket; who may connect is decided by the socket's file
+//!   mode and group alone ([`UnixSocket`]).
+//! - [`serve_health`] answers `/healthz` on TCP, and nothing else.
+//! - [`table`] holds the printing rules of `get`, shared by the Table answers and the command line.
+//!
+//! Tasks: one accept loop per listener, one task per connection. A watch or a followed log is the
+//! body of its answer; it is pulled by the connection that sends it, so a slow reader costs no
+//! memory and an idle one costs nothing.
+
+mod accept;
+pub mod clock;
+mod collection;
+mod discovery;
+pub mod group;
+mod health;
+mod list;
+mod log;
+mod query;
+mod resource;
+mod respond;
+mod route;
+mod selector;
+mod serve;
+mod status;
+pub mod table;
+mod unix;
+mod view;
+mod watch;
+
+#[cfg(test)]
+mod tests;
+
+pub use collection::Collection;
+pub use discovery::{KUBERNETES_MAJOR, KUBERNETES_MINOR, git_version};
+pub use resource::Resource;
+pub use serve::{bind_health, serve_health, serve_unix};
+pub use unix::{BindError, UnixSocket, bind_unix};
+pub use view::{
+    Expired, Listing, LogError, LogRequest, LogSince, LogStream, NodeView, Object, Render,
+    WatchEvent, WatchKind, WatchStream,
+};

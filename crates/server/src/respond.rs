@@ -1,0 +1,74 @@
+//! Building answers.
+
+use std::{convert::Infallible, io};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use futures_util::StreamExt as _;
+use http::{HeaderValue, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody};
+use hyper::body::Frame;
+use serde_json::Value;
+
+use crate::status::ApiError;
+
+/// The body of an answer: whole, or pulled piece by piece.
+pub(crate) type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+/// An answer, or the error to answer with.
+pub(crate) type Answer = Result<Response<Body>, ApiError>;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
+fn respond(code: StatusCode, kind: HeaderValue, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = code;
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+fn whole(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into())
+        .map_err(|never: Infallible| match never {})
+        .boxed_unsync()
+}
+
+fn pulled(pieces: impl Stream<Item = Result<Bytes, io::Error>> + Send + 'static) -> Body {
+    StreamBody::new(pieces.map(|piece| piece.map(Frame::data))).boxed_unsync()
+}
+
+/// A JSON document.
+pub(crate) fn json(value: &Value) -> Response<Body> {
+    respond(StatusCode::OK, JSON, whole(value.to_string()))
+}
+
+/// A JSON document, or several, made while they are sent.
+pub(crate) fn json_pieces(
+    pieces: impl Stream<Item = Result<Bytes, io::Error>> + Send + 'static,
+) -> Response<Body> {
+    respond(StatusCode::OK, JSON, pulled(pieces))
+}
+
+/// Plain text with a status code.
+pub(crate) fn text(code: StatusCode, text: String) -> Response<Body> {
+    respond(code, TEXT, whole(text))
+}
+
+/// Plain text that arrives over time.
+pub(crate) fn text_pieces(
+    pieces: impl Stream<Item = Result<Bytes, io::Error>> + Send + 'static,
+) -> Response<Body> {
+    respond(StatusCode::OK, TEXT, pulled(pieces))
+}
+
+/// An error as a v1 Status.
+pub(crate) fn error(error: &ApiError) -> Response<Body> {
+    let mut response = respond(error.code, JSON, whole(error.to_json().to_string()));
+    if error.code == StatusCode::METHOD_NOT_ALLOWED {
+        response
+            .headers_mut()
+            .insert(header::ALLOW, HeaderValue::from_static("GET"));
+    }
+    response
+}

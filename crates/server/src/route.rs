@@ -1,0 +1,177 @@
+//! From a path to what it asks for.
+
+use crate::{Resource, query::decode, status::ApiError};
+
+/// What a path asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Route {
+    Version,
+    CoreVersions,
+    Groups,
+    NodeGroup,
+    CoreResources,
+    NodeResources,
+    Configz,
+    /// A health endpoint: its root, and the single check if one is named.
+    Health(HealthRoot, Option<String>),
+    /// A collection, perhaps one namespace of it.
+    Collection(Resource, Option<String>),
+    /// One object; the namespace is empty for resources without namespaces.
+    Object(Resource, String, String),
+    /// The log of a pod.
+    Log(String, String),
+}
+
+/// Which health endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HealthRoot {
+    Healthz,
+    Livez,
+    Readyz,
+}
+
+impl HealthRoot {
+    /// The word in the path.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Healthz => "healthz",
+            Self::Livez => "livez",
+            Self::Readyz => "readyz",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        [Self::Healthz, Self::Livez, Self::Readyz]
+            .into_iter()
+            .find(|root| root.as_str() == name)
+    }
+}
+
+/// Reads a path. A slash at its end makes no difference.
+pub(crate) fn route(path: &str) -> Result<Route, ApiError> {
+    let trimmed = path.trim_matches('/');
+    let segments = trimmed
+        .split('/')
+        .map(|part| decode(part, false))
+        .collect::<Result<Vec<_>, _>>()?;
+    let parts: Vec<&str> = segments.iter().map(String::as_str).collect();
+    let found = match parts.as_slice() {
+        ["version"] => Route::Version,
+        ["configz"] => Route::Configz,
+        ["api"] => Route::CoreVersions,
+        ["apis"] => Route::Groups,
+        ["pods"] => Route::Collection(Resource::Pods, None),
+        ["api", "v1"] => Route::CoreResources,
+        ["api", "v1", rest @ ..] => core(rest).ok_or_else(ApiError::unknown_path)?,
+        ["apis", Resource::NODE_GROUP] => Route::NodeGroup,
+        ["apis", Resource::NODE_GROUP, Resource::NODE_VERSION] => Route::NodeResources,
+        [
+            "apis",
+            Resource::NODE_GROUP,
+            Resource::NODE_VERSION,
+            "manifests",
+        ] => Route::Collection(Resource::Manifests, None),
+        [
+            "apis",
+            Resource::NODE_GROUP,
+            Resource::NODE_VERSION,
+            "manifests",
+            name,
+        ] => Route::Object(Resource::Manifests, String::new(), (*name).to_owned()),
+        [root] => Route::Health(health(root)?, None),
+        [root, check] => Route::Health(health(root)?, Some((*check).to_owned())),
+        _ => return Err(ApiError::unknown_path()),
+    };
+    Ok(found)
+}
+
+fn health(root: &str) -> Result<HealthRoot, ApiError> {
+    HealthRoot::from_name(root).ok_or_else(ApiError::unknown_path)
+}
+
+fn core(rest: &[&str]) -> Option<Route> {
+    let resource = |plural: &str| match plural {
+        "pods" => Some(Resource::Pods),
+        "events" => Some(Resource::Events),
+        _ => None,
+    };
+    Some(match *rest {
+        [plural] => Route::Collection(resource(plural)?, None),
+        ["namespaces", namespace, plural] => {
+            Route::Collection(resource(plural)?, Some(namespace.to_owned()))
+        }
+        ["namespaces", namespace, plural, name] => {
+            Route::Object(resource(plural)?, namespace.to_owned(), name.to_owned())
+        }
+        ["namespaces", namespace, "pods", name, "log"] => {
+            Route::Log(namespace.to_owned(), name.to_owned())
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_the_api_are_understood() {
+        let object = |resource, namespace: &str, name: &str| {
+            Route::Object(resource, namespace.to_owned(), name.to_owned())
+        };
+        for (path, expected) in [
+            ("/version", Route::Version),
+            ("/api", Route::CoreVersions),
+            ("/apis/", Route::Groups),
+            ("/api/v1", Route::CoreResources),
+            ("/api/v1/pods", Route::Collection(Resource::Pods, None)),
+            ("/pods/", Route::Collection(Resource::Pods, None)),
+            (
+                "/api/v1/namespaces/default/events",
+                Route::Collection(Resource::Events, Some("default".to_owned())),
+            ),
+            (
+                "/api/v1/namespaces/a/pods/b",
+                object(Resource::Pods, "a", "b"),
+            ),
+            (
+                "/api/v1/namespaces/a/pods/b/log",
+                Route::Log("a".to_owned(), "b".to_owned()),
+            ),
+            (
+                "/apis/node.rubelet.dev/v1alpha1/manifests/a%2Fb.yaml",
+                object(Resource::Manifests, "", "a/b.yaml"),
+            ),
+            ("/healthz", Route::Health(HealthRoot::Healthz, None)),
+            (
+                "/healthz/syncloop",
+                Route::Health(HealthRoot::Healthz, Some("syncloop".to_owned())),
+            ),
+        ] {
+            assert_eq!(route(path), Ok(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn other_paths_are_not_found() {
+        for path in [
+            "/",
+            "",
+            "/api/v1/nodes",
+            "/api/v2",
+            "/apis/apps/v1",
+            "/healthz/a/b",
+            "/x",
+        ] {
+            assert_eq!(
+                route(path).map_err(|error| error.code.as_u16()),
+                Err(404),
+                "{path}"
+            );
+        }
+        assert_eq!(
+            route("/api/v1/%zz").map_err(|error| error.code.as_u16()),
+            Err(400)
+        );
+    }
+}

@@ -1,0 +1,232 @@
+//! Field selectors: `path=value`, `path==value`, `path!=value`, joined by commas.
+//!
+//! Only fields that the API server selects by are allowed (its registries of pods and events).
+
+use serde_json::Value;
+
+use crate::{Resource, status::ApiError};
+
+/// Requirements that must all hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct FieldSelector(Vec<Requirement>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Requirement {
+    /// Where the value stands; the first place that has one counts.
+    pointers: &'static [&'static str],
+    value: String,
+    equal: bool,
+}
+
+/// Selectable fields and their places in the object.
+type Fields = &'static [(&'static str, &'static [&'static str])];
+
+const METADATA: Fields = &[
+    ("metadata.name", &["/metadata/name"]),
+    ("metadata.namespace", &["/metadata/namespace"]),
+];
+
+const POD: Fields = &[
+    ("spec.hostNetwork", &["/spec/hostNetwork"]),
+    ("spec.nodeName", &["/spec/nodeName"]),
+    ("spec.restartPolicy", &["/spec/restartPolicy"]),
+    ("spec.schedulerName", &["/spec/schedulerName"]),
+    ("spec.serviceAccountName", &["/spec/serviceAccountName"]),
+    ("status.nominatedNodeName", &["/status/nominatedNodeName"]),
+    ("status.phase", &["/status/phase"]),
+    ("status.podIP", &["/status/podIP"]),
+];
+
+const EVENT: Fields = &[
+    ("involvedObject.apiVersion", &["/involvedObject/apiVersion"]),
+    ("involvedObject.fieldPath", &["/involvedObject/fieldPath"]),
+    ("involvedObject.kind", &["/involvedObject/kind"]),
+    ("involvedObject.name", &["/involvedObject/name"]),
+    ("involvedObject.namespace", &["/involvedObject/namespace"]),
+    (
+        "involvedObject.resourceVersion",
+        &["/involvedObject/resourceVersion"],
+    ),
+    ("involvedObject.uid", &["/involvedObject/uid"]),
+    ("reason", &["/reason"]),
+    ("reportingComponent", &["/reportingComponent"]),
+    ("source", &["/source/component", "/reportingComponent"]),
+    ("type", &["/type"]),
+];
+
+const MANIFEST: Fields = &[("status.state", &["/status/state"])];
+
+impl FieldSelector {
+    pub(super) fn parse(resource: Resource, text: &str) -> Result<Self, ApiError> {
+        let mut requirements = Vec::new();
+        for term in split_unescaped(text, ',')
+            .into_iter()
+            .filter(|term| !term.is_empty())
+        {
+            let (path, value, equal) = split_term(term).ok_or_else(|| {
+                refused(
+                    resource,
+                    text,
+                    &format!("invalid selector: {term:?}; use FIELD=VALUE"),
+                )
+            })?;
+            let value = unescape(value).ok_or_else(|| {
+                refused(
+                    resource,
+                    text,
+                    &format!("invalid escape sequence in {value:?}"),
+                )
+            })?;
+            let pointers = places(resource, path.trim()).ok_or_else(|| {
+                refused(
+                    resource,
+                    text,
+                    &format!("field label not supported: {}", path.trim()),
+                )
+            })?;
+            requirements.push(Requirement {
+                pointers,
+                value,
+                equal,
+            });
+        }
+        Ok(Self(requirements))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn matches(&self, object: &Value) -> bool {
+        self.0.iter().all(|requirement| {
+            let mut found = requirement
+                .pointers
+                .iter()
+                .map(|pointer| text_at(object, pointer));
+            let value = found.find(|text| !text.is_empty()).unwrap_or_default();
+            (value == requirement.value) == requirement.equal
+        })
+    }
+}
+
+/// A scalar as the selector compares it. What is absent is empty, except a boolean: it is false.
+fn text_at(object: &Value, pointer: &str) -> String {
+    match object.pointer(pointer) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Bool(flag)) => flag.to_string(),
+        Some(Value::Number(number)) => number.to_string(),
+        _ if pointer == "/spec/hostNetwork" => "false".to_owned(),
+        _ => String::new(),
+    }
+}
+
+fn places(resource: Resource, path: &str) -> Option<&'static [&'static str]> {
+    let own = match resource {
+        Resource::Pods => POD,
+        Resource::Events => EVENT,
+        Resource::Manifests => MANIFEST,
+    };
+    let mut fields = METADATA.iter().chain(own);
+    fields
+        .find(|(known, _)| *known == path)
+        .map(|(_, pointers)| *pointers)
+}
+
+fn refused(resource: Resource, text: &str, why: &str) -> ApiError {
+    ApiError::bad_request(format!(
+        "unable to find {:?} that match field selector {text:?}: {why}",
+        resource.qualified()
+    ))
+}
+
+/// Path, value, and whether they must be equal. The first `=` ends the path.
+fn split_term(term: &str) -> Option<(&str, &str, bool)> {
+    let (path, value) = term.split_once('=')?;
+    Some(match path.strip_suffix('!') {
+        Some(path) => (path, value, false),
+        None => (path, value.strip_prefix('=').unwrap_or(value), true),
+    })
+}
+
+fn split_unescaped(text: &str, separator: char) -> Vec<&str> {
+    let (mut parts, mut start, mut escaped) = (Vec::new(), 0, false);
+    for (at, c) in text.char_indices() {
+        if c == separator && !escaped {
+            parts.push(&text[start..at]);
+            start = at + c.len_utf8();
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+/// Undoes `\\`, `\,` and `\=`; a bare `=` or any other escape is a mistake.
+fn unescape(value: &str) -> Option<String> {
+    let mut plain = String::with_capacity(value.len());
+    let mut rest = value.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => plain.push(rest.next().filter(|c| matches!(c, '\\' | ',' | '='))?),
+            '=' => return None,
+            other => plain.push(other),
+        }
+    }
+    Some(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn fields_of_pods_and_events_can_be_selected() {
+        let pod = json!({
+            "metadata": { "name": "web", "namespace": "default" },
+            "spec": { "nodeName": "n1" },
+            "status": { "phase": "Running" },
+        });
+        for (selector, matches) in [
+            ("", true),
+            ("metadata.name=web", true),
+            ("metadata.name==web,status.phase!=Failed", true),
+            ("status.phase=Failed", false),
+            ("spec.nodeName!=n1", false),
+            ("spec.hostNetwork=false", true),
+            ("status.podIP=", true),
+        ] {
+            let parsed = FieldSelector::parse(Resource::Pods, selector).expect(selector);
+            assert_eq!(parsed.matches(&pod), matches, "{selector}");
+        }
+        let event = json!({
+            "involvedObject": { "kind": "Pod", "name": "a,b=c" },
+            "reportingComponent": "kubelet",
+        });
+        for selector in [
+            "involvedObject.kind=Pod,source=kubelet",
+            r"involvedObject.name=a\,b\=c",
+        ] {
+            let parsed = FieldSelector::parse(Resource::Events, selector).expect(selector);
+            assert!(parsed.matches(&event), "{selector}");
+        }
+    }
+
+    #[test]
+    fn unknown_fields_and_broken_terms_are_refused() {
+        for (selector, why) in [
+            ("spec.image=x", "field label not supported: spec.image"),
+            (
+                "involvedObject.kind=Pod",
+                "field label not supported: involvedObject.kind",
+            ),
+            ("metadata.name", "invalid selector"),
+            (r"metadata.name=a\b", "invalid escape sequence"),
+            ("metadata.name=a=b", "invalid escape sequence"),
+        ] {
+            let error = FieldSelector::parse(Resource::Pods, selector).expect_err(selector);
+            assert!(error.message.contains(why), "{}", error.message);
+        }
+    }
+}

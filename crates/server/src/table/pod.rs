@@ -1,0 +1,256 @@
+//! Pods: READY, STATUS, RESTARTS, AGE and the wide columns.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{Column, age, column, entries, or_none, text, time};
+
+pub(super) const COLUMNS: &[Column] = &[
+    column(
+        "Name",
+        "Name of the pod; a static pod's ends in the node's name.",
+    )
+    .named(),
+    column("Ready", "Containers that are ready, of all that stay up."),
+    column(
+        "Status",
+        "What the pod does, or what keeps it from running.",
+    ),
+    column(
+        "Restarts",
+        "Restarts of its containers, and how long ago the last one was.",
+    ),
+    column("Age", "Time since the pod was created."),
+    column("IP", "Primary IP address of the pod.").wide(),
+    column("Node", "Node the pod runs on.").wide(),
+    column("Nominated Node", "Node that is being cleared for the pod.").wide(),
+    column(
+        "Readiness Gates",
+        "Conditions that must hold besides the containers' own.",
+    )
+    .wide(),
+];
+
+pub(super) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
+    let state = pod_state(pod);
+    let restarts = match state.last_restart {
+        Some(last) if state.restarts > 0 => {
+            format!("{} ({} ago)", state.restarts, age::since(Some(last), now))
+        }
+        _ => state.restarts.to_string(),
+    };
+    let ip = match text(pod, "/status/podIPs/0/ip") {
+        "" => text(pod, "/status/podIP"),
+        ip => ip,
+    };
+    vec![
+        text(pod, "/metadata/name").into(),
+        format!("{}/{}", state.ready, state.containers).into(),
+        state.status.into(),
+        restarts.into(),
+        age::since(time(pod, "/metadata/creationTimestamp"), now).into(),
+        or_none(ip),
+        or_none(text(pod, "/spec/nodeName")),
+        or_none(text(pod, "/status/nominatedNodeName")),
+        or_none(&readiness_gates(pod)),
+    ]
+}
+
+fn readiness_gates(pod: &Value) -> String {
+    let gates = entries(pod, "/spec/readinessGates");
+    let open = gates
+        .iter()
+        .filter(|gate| condition_is_true(pod, text(gate, "/conditionType")));
+    if gates.is_empty() {
+        String::new()
+    } else {
+        format!("{}/{}", open.count(), gates.len())
+    }
+}
+
+/// A pod in a few words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodState {
+    /// Containers that are ready.
+    pub ready: usize,
+    /// Containers that stay up: regular ones and restartable init containers.
+    pub containers: usize,
+    /// `Running`, `Init:0/1`, `CrashLoopBackOff`, `Completed`, `Terminating`, ….
+    pub status: String,
+    /// Restarts of what runs now: init containers while they run, regular containers afterwards.
+    pub restarts: u64,
+    /// When the instance before the latest restart ended.
+    pub last_restart: Option<Timestamp>,
+}
+
+/// Restarts of a group of containers.
+#[derive(Default, Clone, Copy)]
+struct Restarts {
+    count: u64,
+    last: Option<Timestamp>,
+}
+
+impl Restarts {
+    fn add(&mut self, status: &Value) {
+        self.count += status["restartCount"].as_u64().unwrap_or(0);
+        self.last = self
+            .last
+            .max(time(status, "/lastState/terminated/finishedAt"));
+    }
+}
+
+/// Works out what `get pods` says of a v1 Pod.
+#[must_use]
+pub fn pod_state(pod: &Value) -> PodState {
+    let init = Init::of(pod);
+    let phase = text(pod, "/status/phase");
+    let mut status = match text(pod, "/status/reason") {
+        "" => phase.to_owned(),
+        reason => reason.to_owned(),
+    };
+    let mut ready = init.ready;
+    let mut restarts = init.restarts;
+    let done = init.waiting_for.is_none() || condition_is_true(pod, "Initialized");
+    if let Some(reason) = init.waiting_for {
+        status = reason;
+    }
+    if done {
+        restarts = init.sidecar_restarts;
+        let regular = entries(pod, "/status/containerStatuses");
+        regular.iter().for_each(|container| restarts.add(container));
+        ready += regular.iter().filter(|container| is_up(container)).count();
+        status = regular_status(pod, regular, status);
+    }
+    if !pod["metadata"]["deletionTimestamp"].is_null() {
+        if text(pod, "/status/reason") == "NodeLost" {
+            status = "Unknown".to_owned();
+        } else if !matches!(phase, "Succeeded" | "Failed") {
+            status = "Terminating".to_owned();
+        }
+    }
+    let containers = entries(pod, "/spec/containers").len() + init.sidecars;
+    PodState {
+        ready,
+        containers,
+        status,
+        restarts: restarts.count,
+        last_restart: restarts.last,
+    }
+}
+
+/// How far the init containers are.
+struct Init {
+    /// The STATUS, unless all of them are done.
+    waiting_for: Option<String>,
+    /// Restartable init containers.
+    sidecars: usize,
+    /// Restartable init containers that are ready.
+    ready: usize,
+    /// Restarts up to the one that is waited for.
+    restarts: Restarts,
+    /// The part of them that restartable init containers have.
+    sidecar_restarts: Restarts,
+}
+
+impl Init {
+    fn of(pod: &Value) -> Self {
+        let specs = entries(pod, "/spec/initContainers");
+        let restartable = |spec: &Value| spec["restartPolicy"] == "Always";
+        let mut init = Self {
+            waiting_for: None,
+            sidecars: specs.iter().filter(|spec| restartable(spec)).count(),
+            ready: 0,
+            restarts: Restarts::default(),
+            sidecar_restarts: Restarts::default(),
+        };
+        for (index, status) in entries(pod, "/status/initContainerStatuses")
+            .iter()
+            .enumerate()
+        {
+            let sidecar = specs
+                .iter()
+                .any(|spec| spec["name"] == status["name"] && restartable(spec));
+            init.restarts.add(status);
+            if sidecar {
+                init.sidecar_restarts.add(status);
+            }
+            let state = &status["state"];
+            let terminated = &state["terminated"];
+            let waiting = text(state, "/waiting/reason");
+            if terminated.is_object() && terminated["exitCode"] == 0 {
+                continue;
+            }
+            if sidecar && status["started"] == true {
+                init.ready += usize::from(status["ready"] == true);
+                continue;
+            }
+            init.waiting_for = Some(if terminated.is_object() {
+                format!("Init:{}", ended(terminated))
+            } else if !matches!(waiting, "" | "PodInitializing") {
+                format!("Init:{waiting}")
+            } else {
+                format!("Init:{index}/{}", specs.len())
+            });
+            break;
+        }
+        init
+    }
+}
+
+/// The STATUS that the regular containers give; the first one with something to say wins.
+fn regular_status(pod: &Value, containers: &[Value], before: String) -> String {
+    let own = containers.iter().find_map(|container| {
+        let state = &container["state"];
+        match (text(state, "/waiting/reason"), &state["terminated"]) {
+            ("", terminated) if terminated.is_object() => Some(ended(terminated)),
+            ("", _) => None,
+            (reason, _) => Some(reason.to_owned()),
+        }
+    });
+    let status = own.unwrap_or(before);
+    if status != "Completed" {
+        return status;
+    }
+    // One container that has completed says little while others run or have failed.
+    let running = containers.iter().any(is_up);
+    let failed = containers.iter().find_map(|container| {
+        let terminated = &container["state"]["terminated"];
+        let failed = terminated.is_object()
+            && terminated["exitCode"] != 0
+            && text(&container["state"], "/waiting/reason").is_empty();
+        failed.then(|| ended(terminated))
+    });
+    match (running, failed) {
+        (true, _) if condition_is_true(pod, "Ready") => "Running".to_owned(),
+        (_, Some(failed)) => failed,
+        (true, None) => "NotReady".to_owned(),
+        (false, None) => status,
+    }
+}
+
+fn is_up(container: &Value) -> bool {
+    let state = &container["state"];
+    container["ready"] == true
+        && state["running"].is_object()
+        && !state["terminated"].is_object()
+        && text(state, "/waiting/reason").is_empty()
+}
+
+/// The reason of an end, or its signal, or its exit code.
+fn ended(terminated: &Value) -> String {
+    let signal = terminated["signal"].as_i64().unwrap_or(0);
+    match text(terminated, "/reason") {
+        "" if signal != 0 => format!("Signal:{signal}"),
+        "" => format!("ExitCode:{}", terminated["exitCode"].as_i64().unwrap_or(0)),
+        reason => reason.to_owned(),
+    }
+}
+
+fn condition_is_true(pod: &Value, kind: &str) -> bool {
+    entries(pod, "/status/conditions")
+        .iter()
+        .any(|condition| condition["type"] == kind && condition["status"] == "True")
+}
+
+#[cfg(test)]
+mod tests;

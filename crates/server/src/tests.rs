@@ -1,0 +1,9 @@
+//! The API as a client sees it: raw HTTP over a real unix socket, in front of a node made of
+//! collections.
+
+mod fixture;
+mod health;
+mod lists;
+mod logs;
+mod socket;
+mod watches;

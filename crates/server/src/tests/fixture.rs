@@ -1,0 +1,293 @@
+//! A node made of collections, a server in front of it, and a client that speaks raw HTTP.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex},
+};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::UnixStream,
+    sync::oneshot,
+    task::JoinHandle,
+};
+
+use crate::{
+    Collection, Expired, Listing, LogError, LogRequest, LogStream, NodeView, Object, Resource,
+    UnixSocket, WatchStream, bind_unix, serve_unix,
+};
+
+pub(super) const FIRST: u64 = 1000;
+
+type LogAnswer = Box<dyn FnOnce(LogRequest) -> Result<LogStream, LogError> + Send>;
+
+pub(super) struct FakeNode {
+    pub(super) pods: Arc<Collection>,
+    pub(super) events: Arc<Collection>,
+    pub(super) manifests: Arc<Collection>,
+    pub(super) log: Mutex<Option<LogAnswer>>,
+    pub(super) syncloop: Mutex<Result<(), String>>,
+    pub(super) ready: Mutex<Result<(), String>>,
+}
+
+impl Default for FakeNode {
+    fn default() -> Self {
+        let collection = || Arc::new(Collection::new(FIRST, 4));
+        Self {
+            pods: collection(),
+            events: collection(),
+            manifests: collection(),
+            log: Mutex::default(),
+            syncloop: Mutex::new(Ok(())),
+            ready: Mutex::new(Ok(())),
+        }
+    }
+}
+
+impl FakeNode {
+    fn collection(&self, resource: Resource) -> &Arc<Collection> {
+        match resource {
+            Resource::Pods => &self.pods,
+            Resource::Events => &self.events,
+            Resource::Manifests => &self.manifests,
+        }
+    }
+}
+
+#[async_trait]
+impl NodeView for FakeNode {
+    fn list(&self, resource: Resource) -> Listing {
+        self.collection(resource).listing()
+    }
+    fn watch(&self, resource: Resource, since: u64) -> Result<WatchStream, Expired> {
+        self.collection(resource).watch(since)
+    }
+    async fn container_log(&self, request: LogRequest) -> Result<LogStream, LogError> {
+        let answer = self.log.lock().unwrap().take();
+        match answer {
+            Some(answer) => answer(request),
+            None => Err(LogError::NotFound(format!(
+                "{} has no log",
+                request.container
+            ))),
+        }
+    }
+    fn config(&self) -> Value {
+        json!({ "kind": "KubeletConfiguration" })
+    }
+    fn syncloop(&self) -> Result<(), String> {
+        self.syncloop.lock().unwrap().clone()
+    }
+    fn ready(&self) -> Result<(), String> {
+        self.ready.lock().unwrap().clone()
+    }
+    fn summary(&self) -> String {
+        format!("{} pods", self.pods.listing().items.len())
+    }
+}
+
+/// A pod with one label and one container for each name.
+pub(super) fn pod(namespace: &str, name: &str, app: &str, containers: &[&str]) -> Object {
+    phased_pod(namespace, name, app, containers, "Running")
+}
+
+pub(super) fn phased_pod(
+    namespace: &str,
+    name: &str,
+    app: &str,
+    containers: &[&str],
+    phase: &str,
+) -> Object {
+    let containers: Vec<Value> = containers
+        .iter()
+        .map(|name| json!({ "name": name }))
+        .collect();
+    let json = json!({
+        "metadata": {
+            "namespace": namespace, "name": name, "uid": format!("uid-{name}"),
+            "labels": { "app": app },
+        },
+        "spec": { "nodeName": "n1", "containers": containers },
+        "status": { "phase": phase },
+    });
+    Object::new(namespace, name, move || json.clone())
+}
+
+pub(super) struct TestServer {
+    pub(super) node: Arc<FakeNode>,
+    pub(super) path: PathBuf,
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+    _folder: TempDir,
+}
+
+impl TestServer {
+    pub(super) async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rubelet.sock");
+        let listener = bind_unix(&UnixSocket::new(&path)).await.unwrap();
+        let node = Arc::new(FakeNode::default());
+        let (stop, stopped) = oneshot::channel::<()>();
+        let view: Arc<dyn NodeView> = node.clone();
+        let task = tokio::spawn(serve_unix(listener, view, async move {
+            let _ = stopped.await;
+        }));
+        Self {
+            node,
+            path,
+            stop: Some(stop),
+            task,
+            _folder: folder,
+        }
+    }
+
+    /// A server with two pods in `default` and one in `kube-system`.
+    pub(super) async fn with_pods() -> Self {
+        let server = Self::start().await;
+        server.node.pods.put(pod("default", "web", "web", &["a"]));
+        server
+            .node
+            .pods
+            .put(pod("default", "db", "db", &["a", "b"]));
+        server
+            .node
+            .pods
+            .put(pod("kube-system", "dns", "dns", &["a"]));
+        server
+    }
+
+    pub(super) async fn stop(mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+        self.task.await.unwrap();
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Reply {
+        self.request("GET", path, "").await
+    }
+
+    pub(super) async fn request(&self, method: &str, path: &str, headers: &str) -> Reply {
+        let mut open = self.open(method, path, headers).await;
+        let mut body = String::new();
+        while let Some(piece) = open.piece().await {
+            body.push_str(&piece);
+        }
+        Reply {
+            code: open.code,
+            headers: open.headers,
+            body,
+        }
+    }
+
+    /// Sends a request and reads the head of the answer.
+    pub(super) async fn open(&self, method: &str, path: &str, headers: &str) -> OpenReply {
+        let mut stream = UnixStream::connect(&self.path).await.unwrap();
+        let head =
+            format!("{method} {path} HTTP/1.1\r\nHost: node\r\nConnection: close\r\n{headers}\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        OpenReply::read(BufReader::new(stream)).await
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) code: u16,
+    pub(super) headers: String,
+    pub(super) body: String,
+}
+
+impl Reply {
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    /// Names of a list's items.
+    pub(super) fn names(&self) -> Vec<String> {
+        let items = self.json()["items"].as_array().unwrap().clone();
+        items
+            .iter()
+            .map(|item| item["metadata"]["name"].as_str().unwrap().to_owned())
+            .collect()
+    }
+}
+
+/// An answer whose body is still coming.
+pub(super) struct OpenReply {
+    pub(super) code: u16,
+    pub(super) headers: String,
+    stream: BufReader<UnixStream>,
+    chunked: bool,
+    /// What the body still has, where its length was announced; nothing once it is complete.
+    left: usize,
+}
+
+impl OpenReply {
+    async fn read(mut stream: BufReader<UnixStream>) -> Self {
+        let mut headers = String::new();
+        while !headers.ends_with("\r\n\r\n") {
+            assert_ne!(
+                stream.read_line(&mut headers).await.unwrap(),
+                0,
+                "no complete head"
+            );
+        }
+        headers.make_ascii_lowercase();
+        let code = headers.split(' ').nth(1).unwrap().parse().unwrap();
+        let length = headers.split("content-length: ").nth(1);
+        let left = length.map_or(0, |rest| {
+            rest.split("\r\n").next().unwrap().parse().unwrap()
+        });
+        let chunked = headers.contains("transfer-encoding: chunked");
+        Self {
+            code,
+            headers,
+            stream,
+            chunked,
+            left,
+        }
+    }
+
+    /// The next piece of the body; `None` at its proper end.
+    pub(super) async fn piece(&mut self) -> Option<String> {
+        self.try_piece().await.expect("the answer was cut off")
+    }
+
+    /// As [`piece`](Self::piece); an error where the answer is cut off.
+    pub(super) async fn try_piece(&mut self) -> Result<Option<String>, std::io::Error> {
+        let mut length = std::mem::take(&mut self.left);
+        if self.chunked {
+            let mut line = String::new();
+            self.stream.read_line(&mut line).await?;
+            length = usize::from_str_radix(line.trim(), 16).map_err(std::io::Error::other)?;
+        }
+        let mut bytes = vec![0; length];
+        self.stream.read_exact(&mut bytes).await?;
+        if self.chunked {
+            self.stream.read_exact(&mut [0; 2]).await?;
+        }
+        Ok((length > 0).then(|| String::from_utf8(bytes).unwrap()))
+    }
+
+    /// The next event of a watch: its type, the object's name and the object.
+    pub(super) async fn event(&mut self) -> (String, String, Value) {
+        let piece = self.piece().await.expect("the watch has ended");
+        let event: Value = serde_json::from_str(&piece).unwrap();
+        let name = event["object"]["metadata"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        (
+            event["type"].as_str().unwrap().to_owned(),
+            name,
+            event["object"].clone(),
+        )
+    }
+
+    /// The next event as `TYPE name`.
+    pub(super) async fn change(&mut self) -> String {
+        let (kind, name, _) = self.event().await;
+        format!("{kind} {name}")
+    }
+}

@@ -1,0 +1,101 @@
+//! The socket itself: mode, group, takeover, and what is refused on it.
+
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+};
+
+use super::fixture::TestServer;
+use crate::{BindError, UnixSocket, bind_unix};
+
+#[tokio::test]
+async fn the_socket_is_for_owner_and_group_in_a_folder_that_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run/rubelet/rubelet.sock");
+    let _listener = bind_unix(&UnixSocket::new(&path)).await.unwrap();
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o660
+    );
+}
+
+#[tokio::test]
+async fn a_group_is_found_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.sock");
+    let own = fs::metadata(folder.path()).unwrap().gid();
+    let groups = fs::read_to_string("/etc/group").unwrap();
+    let name = crate::group::name_of(&groups, own).expect("the test's group has a name");
+    let socket = UnixSocket {
+        group: Some(name.to_owned()),
+        ..UnixSocket::new(&path)
+    };
+    let _listener = bind_unix(&socket).await.unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().gid(), own);
+
+    let socket = UnixSocket {
+        group: Some("no-such-group".to_owned()),
+        ..socket
+    };
+    let error = bind_unix(&socket)
+        .await
+        .expect_err("unknown group")
+        .to_string();
+    assert!(
+        error.contains(r#"group "no-such-group""#) && error.contains("groupadd"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_stale_socket_is_replaced_and_a_living_one_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = UnixSocket::new(folder.path().join("a.sock"));
+    drop(bind_unix(&socket).await.unwrap());
+    assert!(socket.path.exists());
+    let _living = bind_unix(&socket)
+        .await
+        .expect("a stale socket is replaced");
+    let error = bind_unix(&socket).await.expect_err("somebody listens");
+    assert!(matches!(&error, BindError::InUse { path } if *path == socket.path));
+    let text = error.to_string();
+    assert!(text.starts_with(&format!(
+        "another agent is listening on {}",
+        socket.path.display()
+    )));
+}
+
+#[tokio::test]
+async fn a_file_in_the_way_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("precious");
+    fs::write(&path, "data").unwrap();
+    let error = bind_unix(&UnixSocket::new(&path))
+        .await
+        .expect_err("not a socket");
+    assert!(matches!(error, BindError::NotASocket { .. }));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "data");
+}
+
+#[tokio::test]
+async fn oversized_heads_are_refused() {
+    let server = TestServer::with_pods().await;
+    let long = format!("X-Long: {}\r\n", "x".repeat(64 * 1024));
+    assert_eq!(server.open("GET", "/version", &long).await.code, 431);
+    let many = (0..100)
+        .map(|n| format!("X-{n}: y\r\n"))
+        .collect::<String>();
+    assert_eq!(server.open("GET", "/version", &many).await.code, 431);
+    assert_eq!(server.get("/version").await.code, 200);
+}
+
+#[tokio::test]
+async fn stopping_closes_the_socket_for_new_clients() {
+    let server = TestServer::with_pods().await;
+    let path = server.path.clone();
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("kept.sock");
+    fs::hard_link(&path, &kept).unwrap();
+    server.stop().await;
+    assert!(tokio::net::UnixStream::connect(&kept).await.is_err());
+}

@@ -1,0 +1,196 @@
+//! The way of every call: recorded, delayed, failed or held up as the test wants, cut by deadlines
+//! and by the runtime's death.
+
+use std::{future::Future, time::Duration};
+
+use rubelet_cri::{Call, CriError, CriErrorKind, CriResult};
+use tokio::{task::yield_now, time::sleep};
+
+use crate::{
+    Outcome, Sim, Subject, What,
+    fault::Moment,
+    sim::Wait,
+    state::{Refusal, State},
+};
+
+impl Sim {
+    /// A call whose effect takes no time.
+    pub(crate) async fn at_once<C: Call>(
+        &self,
+        subject: Subject,
+        request: C,
+        effect: impl FnOnce(&mut State, &C) -> Result<C::Response, Refusal> + Send,
+    ) -> CriResult<C::Response> {
+        let effect = |request| async move { self.with(|state| effect(state, &request)) };
+        self.call(subject, request, effect).await
+    }
+
+    /// A call whose effect is a future: from the caller's request to the answer it sees.
+    pub(crate) async fn call<C, F>(
+        &self,
+        subject: Subject,
+        request: C,
+        effect: impl FnOnce(C) -> F + Send,
+    ) -> CriResult<C::Response>
+    where
+        C: Call,
+        F: Future<Output = Result<C::Response, Refusal>> + Send,
+    {
+        let deadline = request.deadline(self.timeouts());
+        let (record, boot) = Record::begin(self, C::NAME, subject);
+        let subject = &record.subject;
+        let way = async {
+            self.leg::<C>().await;
+            self.faults(C::NAME, subject, Moment::Before).await?;
+            let answer = effect(request).await;
+            if answer.is_ok() {
+                self.faults(C::NAME, subject, Moment::After).await?;
+            }
+            self.leg::<C>().await;
+            answer
+        };
+        let result = tokio::select! {
+            biased;
+            refusal = self.cut_off(boot) => Err(refusal),
+            result = limited(deadline, way) => result,
+        };
+        record.end(result.map_err(|Refusal { kind, message }| {
+            let kind = match (kind, deadline) {
+                (CriErrorKind::DeadlineExceeded(limit), Some(deadline)) if limit.is_zero() => {
+                    CriErrorKind::DeadlineExceeded(deadline)
+                }
+                _ => kind,
+            };
+            CriError::new(C::NAME, kind, message)
+        }))
+    }
+
+    /// The way there, or back. Even without latency it lets others run in between.
+    async fn leg<C: Call>(&self) {
+        let latency = self.look(|state| state.latency_of(C::NAME)) / 2;
+        if latency.is_zero() {
+            yield_now().await;
+        } else {
+            sleep(latency).await;
+        }
+    }
+
+    async fn faults(&self, call: &str, subject: &Subject, moment: Moment) -> Result<(), Refusal> {
+        if let Some(key) = self.look(|state| state.faults.hang(call, subject, moment)) {
+            let _held = Held::new(self, key);
+            self.wait(|state| (!state.faults.is_held(key)).then_some(()).into())
+                .await;
+        }
+        let failure = self.look(|state| state.faults.failure(call, subject, moment));
+        failure.map_or(Ok(()), |(kind, message)| Err(Refusal { kind, message }))
+    }
+
+    /// Ends when the runtime that the call reached is no more.
+    async fn cut_off(&self, boot: Option<u64>) -> Refusal {
+        let Some(boot) = boot else {
+            return Refusal::unavailable("cannot connect: the model runtime is down");
+        };
+        self.wait(|state| {
+            if state.boot() == Some(boot) {
+                Wait::ForChange
+            } else {
+                Wait::Done(())
+            }
+        })
+        .await;
+        Refusal::unavailable("the connection was lost: the model runtime went down")
+    }
+}
+
+async fn limited<T>(
+    limit: Option<Duration>,
+    way: impl Future<Output = Result<T, Refusal>>,
+) -> Result<T, Refusal> {
+    match limit {
+        None => way.await,
+        Some(limit) => tokio::time::timeout(limit, way).await.unwrap_or_else(|_| {
+            let kind = CriErrorKind::DeadlineExceeded(limit);
+            let message = String::new();
+            Err(Refusal { kind, message })
+        }),
+    }
+}
+
+/// Counts a call among those that hang, for as long as it does.
+struct Held<'a> {
+    sim: &'a Sim,
+    key: u64,
+}
+
+impl<'a> Held<'a> {
+    fn new(sim: &'a Sim, key: u64) -> Self {
+        sim.with(|state| state.faults.count_held(key, |held| held + 1));
+        Self { sim, key }
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.sim.with(|state| {
+            let fewer = |held: usize| held.saturating_sub(1);
+            state.faults.count_held(self.key, fewer);
+        });
+    }
+}
+
+/// Writes a call's end into the record, also when its future is dropped.
+struct Record<'a> {
+    sim: &'a Sim,
+    number: u64,
+    call: &'static str,
+    subject: Subject,
+    outcome: Outcome,
+}
+
+impl<'a> Record<'a> {
+    /// The record, and which life of the runtime the call reached, if it is up.
+    fn begin(sim: &'a Sim, call: &'static str, subject: Subject) -> (Self, Option<u64>) {
+        let (number, boot) = sim.with(|state| {
+            let number = state.fresh_number();
+            state.note(What::CallBegan {
+                number,
+                call,
+                subject: subject.clone(),
+            });
+            (number, state.boot())
+        });
+        let outcome = Outcome::Dropped;
+        let record = Self {
+            sim,
+            number,
+            call,
+            subject,
+            outcome,
+        };
+        (record, boot)
+    }
+
+    fn end<T>(mut self, result: CriResult<T>) -> CriResult<T> {
+        self.outcome = match &result {
+            Ok(_) => Outcome::Done,
+            Err(error) => Outcome::Failed(error.kind, error.message.clone()),
+        };
+        result
+    }
+}
+
+impl Drop for Record<'_> {
+    fn drop(&mut self) {
+        let (number, call) = (self.number, self.call);
+        let subject = std::mem::take(&mut self.subject);
+        let outcome = std::mem::replace(&mut self.outcome, Outcome::Dropped);
+        self.sim.with(|state| {
+            state.note(What::CallEnded {
+                number,
+                call,
+                subject,
+                outcome,
+            });
+        });
+    }
+}

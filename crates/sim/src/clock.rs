@@ -1,0 +1,42 @@
+//! Time in the model: tokio's clock, laid over a fixed day so that timestamps look real.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// What the wall shows when a model starts: 2026-01-01T00:00:00Z, in nanoseconds since 1970.
+pub(crate) const EPOCH: i64 = 1_767_225_600_000_000_000;
+
+pub(crate) struct Clock {
+    start: Instant,
+    last: i64,
+}
+
+impl Clock {
+    pub(crate) fn new() -> Self {
+        Self {
+            start: Instant::now(),
+            last: EPOCH,
+        }
+    }
+
+    /// Time since the model started.
+    pub(crate) fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    pub(crate) fn instant(&self, at: Duration) -> Instant {
+        self.start + at
+    }
+
+    /// A timestamp of now that no other one equals, as in a runtime whose clock has nanoseconds.
+    pub(crate) fn stamp(&mut self) -> i64 {
+        self.last = wall(self.now()).max(self.last + 1);
+        self.last
+    }
+}
+
+/// The wall time, in nanoseconds since 1970, at `at` since the model started.
+pub(crate) fn wall(at: Duration) -> i64 {
+    i64::try_from(at.as_nanos()).map_or(i64::MAX, |nanos| EPOCH.saturating_add(nanos))
+}

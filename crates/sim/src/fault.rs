@@ -1,0 +1,201 @@
+//! Faults: calls that fail, or hang, before or after their effect.
+
+use rubelet_cri::{CALLS, Code, CriErrorKind};
+
+use crate::{Sim, Subject};
+
+/// A failure to inject into calls of one RPC.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    pub(crate) call: String,
+    pub(crate) subject: Subject,
+    pub(crate) moment: Moment,
+    pub(crate) kind: CriErrorKind,
+    pub(crate) message: String,
+    pub(crate) left: Option<usize>,
+}
+
+/// When in a call something goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    Before,
+    After,
+}
+
+impl Fault {
+    /// The next call of this RPC (`RunPodSandbox`, `ListContainers`, ...) fails with code
+    /// `Unknown` and has no effect.
+    ///
+    /// # Panics
+    /// No RPC has this name.
+    #[must_use]
+    pub fn of(call: &str) -> Self {
+        known(call);
+        Self {
+            call: call.to_owned(),
+            subject: Subject::any(),
+            moment: Moment::Before,
+            kind: CriErrorKind::Other(Code::Unknown),
+            message: "injected failure".to_owned(),
+            left: Some(1),
+        }
+    }
+
+    /// Only calls about this subject.
+    #[must_use]
+    pub fn on(self, subject: Subject) -> Self {
+        Self { subject, ..self }
+    }
+
+    /// The call does what it was asked to, and then reports the failure.
+    #[must_use]
+    pub fn after_effect(self) -> Self {
+        Self {
+            moment: Moment::After,
+            ..self
+        }
+    }
+
+    /// What the caller is told.
+    #[must_use]
+    pub fn error(self, kind: CriErrorKind, message: &str) -> Self {
+        Self {
+            kind,
+            message: message.to_owned(),
+            ..self
+        }
+    }
+
+    /// This many calls instead of one.
+    #[must_use]
+    pub fn times(self, times: usize) -> Self {
+        Self {
+            left: Some(times),
+            ..self
+        }
+    }
+
+    /// All calls, until [`Sim::clear_faults`].
+    #[must_use]
+    pub fn always(self) -> Self {
+        Self { left: None, ..self }
+    }
+}
+
+/// Calls that hang for as long as this is alive. See [`Sim::hang`].
+#[must_use = "the calls hang only while this is alive"]
+pub struct Hang {
+    sim: Sim,
+    key: u64,
+}
+
+impl Hang {
+    pub(crate) fn new(sim: Sim, call: &str, subject: Subject, moment: Moment) -> Self {
+        known(call);
+        let key = sim.with(|state| {
+            let key = state.fresh_number();
+            state.faults.hangs.push(HangRule {
+                key,
+                call: call.to_owned(),
+                subject,
+                moment,
+                held: 0,
+            });
+            key
+        });
+        Self { sim, key }
+    }
+
+    /// Lets the calls go on.
+    pub fn release(self) {
+        drop(self);
+    }
+
+    /// How many calls hang here now.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.sim.look(|state| state.faults.held(self.key))
+    }
+
+    /// Waits until a call hangs here.
+    pub async fn reached(&self) {
+        self.sim
+            .wait(|state| (state.faults.held(self.key) > 0).then_some(()).into())
+            .await;
+    }
+}
+
+impl Drop for Hang {
+    fn drop(&mut self) {
+        self.sim
+            .with(|state| state.faults.hangs.retain(|rule| rule.key != self.key));
+    }
+}
+
+pub(crate) struct HangRule {
+    key: u64,
+    call: String,
+    subject: Subject,
+    moment: Moment,
+    held: usize,
+}
+
+#[derive(Default)]
+pub(crate) struct Faults {
+    pub(crate) failures: Vec<Fault>,
+    pub(crate) hangs: Vec<HangRule>,
+}
+
+impl Faults {
+    /// The failure for this call, if there is one; used up where it has a count.
+    pub(crate) fn failure(
+        &mut self,
+        call: &str,
+        subject: &Subject,
+        moment: Moment,
+    ) -> Option<(CriErrorKind, String)> {
+        let index = self.failures.iter().position(|fault| {
+            fault.call == call && fault.moment == moment && fault.subject.matches(subject)
+        })?;
+        let fault = &mut self.failures[index];
+        let failure = (fault.kind, fault.message.clone());
+        if let Some(left) = &mut fault.left {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.failures.remove(index);
+            }
+        }
+        Some(failure)
+    }
+
+    /// The hang that holds this call up, if there is one.
+    pub(crate) fn hang(&self, call: &str, subject: &Subject, moment: Moment) -> Option<u64> {
+        let mut rules = self.hangs.iter();
+        let rule = rules.find(|rule| {
+            rule.call == call && rule.moment == moment && rule.subject.matches(subject)
+        });
+        rule.map(|rule| rule.key)
+    }
+
+    pub(crate) fn held(&self, key: u64) -> usize {
+        let mut rules = self.hangs.iter();
+        rules
+            .find(|rule| rule.key == key)
+            .map_or(0, |rule| rule.held)
+    }
+
+    pub(crate) fn count_held(&mut self, key: u64, change: impl FnOnce(usize) -> usize) {
+        if let Some(rule) = self.hangs.iter_mut().find(|rule| rule.key == key) {
+            rule.held = change(rule.held);
+        }
+    }
+
+    pub(crate) fn is_held(&self, key: u64) -> bool {
+        self.hangs.iter().any(|rule| rule.key == key)
+    }
+}
+
+/// A misspelt RPC in a test would otherwise be a fault that never strikes.
+pub(crate) fn known(call: &str) {
+    assert!(CALLS.contains(&call), "no RPC is called {call:?}");
+}

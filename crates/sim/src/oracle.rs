@@ -1,0 +1,40 @@
+//! The oracle: everything that happened, in order, and questions about it.
+
+mod calls;
+mod entry;
+mod lives;
+
+pub use calls::CallRecord;
+pub use entry::{Entry, Instance, Outcome, What};
+
+/// The record up to the moment it was asked for. Displayed, it is one line per entry.
+#[derive(Debug, Clone)]
+pub struct Oracle {
+    entries: Vec<Entry>,
+}
+
+impl Oracle {
+    pub(crate) fn new(entries: Vec<Entry>) -> Self {
+        Self { entries }
+    }
+
+    /// Everything, oldest first.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Where the record ends now: what a later question counts from.
+    #[must_use]
+    pub fn mark(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+impl std::fmt::Display for Oracle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.entries
+            .iter()
+            .try_for_each(|entry| writeln!(f, "{entry}"))
+    }
+}

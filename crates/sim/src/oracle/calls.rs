@@ -1,0 +1,78 @@
+//! Questions about the calls that were made.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use super::{Entry, Oracle, Outcome, What};
+use crate::Subject;
+
+/// One call from its beginning to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallRecord {
+    /// The RPC, such as `StartContainer`.
+    pub call: &'static str,
+    /// What it was about, as far as the runtime knew when it began.
+    pub subject: Subject,
+    /// When it arrived, since the model started.
+    pub began: Duration,
+    /// When and how it ended; `None` while it is under way.
+    pub ended: Option<(Duration, Outcome)>,
+}
+
+impl Oracle {
+    /// All calls, in the order in which they began.
+    #[must_use]
+    pub fn calls(&self) -> Vec<CallRecord> {
+        self.calls_since(0)
+    }
+
+    /// The calls that began after an earlier [`mark`](Oracle::mark), in that order.
+    #[must_use]
+    pub fn calls_since(&self, mark: usize) -> Vec<CallRecord> {
+        let mut calls = BTreeMap::new();
+        for Entry { at, what } in self.entries().iter().skip(mark) {
+            match what {
+                What::CallBegan {
+                    number,
+                    call,
+                    subject,
+                } => {
+                    let record = CallRecord {
+                        call,
+                        subject: subject.clone(),
+                        began: *at,
+                        ended: None,
+                    };
+                    calls.insert(*number, record);
+                }
+                What::CallEnded {
+                    number, outcome, ..
+                } => {
+                    if let Some(record) = calls.get_mut(number) {
+                        record.ended = Some((*at, outcome.clone()));
+                    }
+                }
+                _ => {}
+            }
+        }
+        calls.into_values().collect()
+    }
+
+    /// How many calls of one RPC about a subject were made.
+    #[must_use]
+    pub fn count(&self, call: &str, subject: &Subject) -> usize {
+        crate::fault::known(call);
+        let matching =
+            |record: &&CallRecord| record.call == call && subject.matches(&record.subject);
+        self.calls().iter().filter(matching).count()
+    }
+
+    /// How many calls of each RPC were made.
+    #[must_use]
+    pub fn counts(&self) -> BTreeMap<&'static str, usize> {
+        let mut counts = BTreeMap::new();
+        for record in self.calls() {
+            *counts.entry(record.call).or_default() += 1;
+        }
+        counts
+    }
+}

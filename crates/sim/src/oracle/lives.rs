@@ -1,0 +1,86 @@
+//! Questions about what ran: the truth that a caller's own view is held against.
+
+use std::collections::BTreeSet;
+
+use super::{Instance, Oracle, What};
+
+impl Oracle {
+    /// How often a container of this pod and name was started.
+    #[must_use]
+    pub fn starts(&self, pod_uid: &str, name: &str) -> usize {
+        let whats = self.entries().iter().map(|entry| &entry.what);
+        let started = whats
+            .filter(|what| matches!(what, What::ContainerStarted(of) if is(of, pod_uid, name)));
+        started.count()
+    }
+
+    /// Exit codes and reasons of this pod's containers of this name, in the order of their ends.
+    #[must_use]
+    pub fn exits(&self, pod_uid: &str, name: &str) -> Vec<(i32, &str)> {
+        let whats = self.entries().iter().map(|entry| &entry.what);
+        let exits = whats.filter_map(|what| match what {
+            What::ContainerExited {
+                instance,
+                code,
+                reason,
+            } if is(instance, pod_uid, name) => Some((*code, reason.as_str())),
+            _ => None,
+        });
+        exits.collect()
+    }
+
+    /// How many containers of this pod and name run at the end of the record.
+    #[must_use]
+    pub fn live_instances(&self, pod_uid: &str, name: &str) -> usize {
+        self.running(pod_uid, name).last().unwrap_or(0)
+    }
+
+    /// How many containers of this pod and name ever ran at the same time.
+    #[must_use]
+    pub fn max_simultaneous(&self, pod_uid: &str, name: &str) -> usize {
+        self.running(pod_uid, name).max().unwrap_or(0)
+    }
+
+    /// How many sandboxes of this pod were ever ready at the same time.
+    #[must_use]
+    pub fn max_ready_sandboxes(&self, pod_uid: &str) -> usize {
+        let mut ready = BTreeSet::new();
+        let mut most = 0;
+        for entry in self.entries() {
+            match &entry.what {
+                What::SandboxReady {
+                    id, pod_uid: of, ..
+                } if of == pod_uid => {
+                    ready.insert(id);
+                }
+                What::SandboxStopped { id, .. } | What::SandboxRemoved { id, .. } => {
+                    ready.remove(id);
+                }
+                _ => {}
+            }
+            most = most.max(ready.len());
+        }
+        most
+    }
+
+    /// The number of running containers after each entry.
+    fn running(&self, pod_uid: &str, name: &str) -> impl Iterator<Item = usize> {
+        let mut running = BTreeSet::new();
+        self.entries().iter().map(move |entry| {
+            match &entry.what {
+                What::ContainerStarted(of) if is(of, pod_uid, name) => {
+                    running.insert(of.id.as_str());
+                }
+                What::ContainerExited { instance, .. } => {
+                    running.remove(instance.id.as_str());
+                }
+                _ => {}
+            }
+            running.len()
+        })
+    }
+}
+
+fn is(instance: &Instance, pod_uid: &str, name: &str) -> bool {
+    instance.pod_uid == pod_uid && instance.name == name
+}

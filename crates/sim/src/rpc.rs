@@ -1,0 +1,5 @@
+//! The CRI traits, call by call.
+
+mod about;
+mod images;
+mod runtime;

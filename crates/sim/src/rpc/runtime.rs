@@ -1,0 +1,214 @@
+//! The runtime service.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use rubelet_cri::{CriResult, RuntimeService, v1};
+
+use crate::{
+    Exec, Sim,
+    behavior::Exit,
+    state::{Refusal, State},
+};
+
+#[async_trait]
+impl RuntimeService for Sim {
+    async fn version(&self, request: v1::VersionRequest) -> CriResult<v1::VersionResponse> {
+        self.at_once(self.about(&request), request, State::version)
+            .await
+    }
+
+    async fn status(&self, request: v1::StatusRequest) -> CriResult<v1::StatusResponse> {
+        self.at_once(self.about(&request), request, State::status)
+            .await
+    }
+
+    async fn runtime_config(
+        &self,
+        request: v1::RuntimeConfigRequest,
+    ) -> CriResult<v1::RuntimeConfigResponse> {
+        self.at_once(self.about(&request), request, State::runtime_config)
+            .await
+    }
+
+    async fn update_runtime_config(
+        &self,
+        request: v1::UpdateRuntimeConfigRequest,
+    ) -> CriResult<v1::UpdateRuntimeConfigResponse> {
+        self.at_once(self.about(&request), request, State::update_runtime_config)
+            .await
+    }
+
+    async fn run_pod_sandbox(
+        &self,
+        request: v1::RunPodSandboxRequest,
+    ) -> CriResult<v1::RunPodSandboxResponse> {
+        self.at_once(self.about(&request), request, State::run_pod_sandbox)
+            .await
+    }
+
+    async fn stop_pod_sandbox(
+        &self,
+        request: v1::StopPodSandboxRequest,
+    ) -> CriResult<v1::StopPodSandboxResponse> {
+        self.at_once(self.about(&request), request, State::stop_pod_sandbox)
+            .await
+    }
+
+    async fn remove_pod_sandbox(
+        &self,
+        request: v1::RemovePodSandboxRequest,
+    ) -> CriResult<v1::RemovePodSandboxResponse> {
+        self.at_once(self.about(&request), request, State::remove_pod_sandbox)
+            .await
+    }
+
+    async fn pod_sandbox_status(
+        &self,
+        request: v1::PodSandboxStatusRequest,
+    ) -> CriResult<v1::PodSandboxStatusResponse> {
+        self.at_once(self.about(&request), request, State::pod_sandbox_status)
+            .await
+    }
+
+    async fn list_pod_sandbox(
+        &self,
+        request: v1::ListPodSandboxRequest,
+    ) -> CriResult<v1::ListPodSandboxResponse> {
+        self.at_once(self.about(&request), request, State::list_pod_sandbox)
+            .await
+    }
+
+    async fn create_container(
+        &self,
+        request: v1::CreateContainerRequest,
+    ) -> CriResult<v1::CreateContainerResponse> {
+        self.at_once(self.about(&request), request, State::create_container)
+            .await
+    }
+
+    async fn start_container(
+        &self,
+        request: v1::StartContainerRequest,
+    ) -> CriResult<v1::StartContainerResponse> {
+        self.at_once(self.about(&request), request, State::start_container)
+            .await
+    }
+
+    async fn stop_container(
+        &self,
+        request: v1::StopContainerRequest,
+    ) -> CriResult<v1::StopContainerResponse> {
+        let effect = |request: v1::StopContainerRequest| async move {
+            let id = request.container_id;
+            let grace = seconds(request.timeout);
+            let kill_at = self.with(|state| {
+                if !grace.is_zero() {
+                    state.term(&id);
+                }
+                state.clock.now() + grace
+            });
+            self.wait(|state| state.stopped(&id, kill_at)).await;
+            // Others may wait for the same container's end.
+            self.with(|_| ());
+            Ok(v1::StopContainerResponse::default())
+        };
+        self.call(self.about(&request), request, effect).await
+    }
+
+    async fn remove_container(
+        &self,
+        request: v1::RemoveContainerRequest,
+    ) -> CriResult<v1::RemoveContainerResponse> {
+        self.at_once(self.about(&request), request, State::remove_container)
+            .await
+    }
+
+    async fn list_containers(
+        &self,
+        request: v1::ListContainersRequest,
+    ) -> CriResult<v1::ListContainersResponse> {
+        self.at_once(self.about(&request), request, State::list_containers)
+            .await
+    }
+
+    async fn container_status(
+        &self,
+        request: v1::ContainerStatusRequest,
+    ) -> CriResult<v1::ContainerStatusResponse> {
+        self.at_once(self.about(&request), request, State::container_status)
+            .await
+    }
+
+    async fn update_container_resources(
+        &self,
+        request: v1::UpdateContainerResourcesRequest,
+    ) -> CriResult<v1::UpdateContainerResourcesResponse> {
+        self.at_once(
+            self.about(&request),
+            request,
+            State::update_container_resources,
+        )
+        .await
+    }
+
+    async fn reopen_container_log(
+        &self,
+        request: v1::ReopenContainerLogRequest,
+    ) -> CriResult<v1::ReopenContainerLogResponse> {
+        self.at_once(self.about(&request), request, State::reopen_container_log)
+            .await
+    }
+
+    async fn exec_sync(&self, request: v1::ExecSyncRequest) -> CriResult<v1::ExecSyncResponse> {
+        let effect = |request: v1::ExecSyncRequest| async move {
+            let id = request.container_id;
+            let limit = seconds(request.timeout);
+            let (exec, now) = self.with(|state| {
+                let exec = state.exec(&id, &request.cmd)?;
+                Ok((exec, state.clock.now()))
+            })?;
+            let runs = if limit.is_zero() {
+                exec.takes
+            } else {
+                exec.takes.min(limit)
+            };
+            let alive = self.wait(|state| state.exec_ended(&id, now + runs)).await;
+            if alive && runs < exec.takes {
+                return Err(Refusal::too_slow(limit));
+            }
+            let Exec {
+                exit_code,
+                stdout,
+                stderr,
+                ..
+            } = exec;
+            Ok(v1::ExecSyncResponse {
+                stdout: stdout.into(),
+                stderr: stderr.into(),
+                exit_code: if alive { exit_code } else { Exit::KILLED },
+            })
+        };
+        self.call(self.about(&request), request, effect).await
+    }
+
+    async fn container_stats(
+        &self,
+        request: v1::ContainerStatsRequest,
+    ) -> CriResult<v1::ContainerStatsResponse> {
+        self.at_once(self.about(&request), request, State::container_stats)
+            .await
+    }
+
+    async fn list_container_stats(
+        &self,
+        request: v1::ListContainerStatsRequest,
+    ) -> CriResult<v1::ListContainerStatsResponse> {
+        self.at_once(self.about(&request), request, State::list_container_stats)
+            .await
+    }
+}
+
+fn seconds(seconds: i64) -> Duration {
+    Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
+}

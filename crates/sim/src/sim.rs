@@ -1,0 +1,129 @@
+//! The handle on a model, and how its parts wait for one another.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use rubelet_cri::{ImageService, RuntimeService, Timeouts};
+use tokio::{sync::watch, time::sleep_until};
+
+use crate::{Oracle, state::State};
+
+/// A model runtime. Clones are the same runtime.
+#[derive(Clone)]
+pub struct Sim(Arc<Inner>);
+
+struct Inner {
+    timeouts: Timeouts,
+    state: Mutex<State>,
+    /// Sent to whenever the state changes for another reason than time.
+    changed: watch::Sender<()>,
+}
+
+/// What a condition says when it is looked at.
+pub(crate) enum Wait<T> {
+    Done(T),
+    /// Look again at this time, or when something changes.
+    Until(Duration),
+    ForChange,
+}
+
+impl<T> From<Option<T>> for Wait<T> {
+    fn from(done: Option<T>) -> Self {
+        done.map_or(Self::ForChange, Self::Done)
+    }
+}
+
+impl Sim {
+    /// A runtime without pods and images, ready to serve. Must be made inside of a tokio runtime,
+    /// after its time was paused if it is to be.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_timeouts(Timeouts::default())
+    }
+
+    /// The same, with other deadlines for its callers.
+    #[must_use]
+    pub fn with_timeouts(timeouts: Timeouts) -> Self {
+        Self(Arc::new(Inner {
+            timeouts,
+            state: Mutex::new(State::new()),
+            changed: watch::Sender::new(()),
+        }))
+    }
+
+    /// This runtime as a caller holds it.
+    #[must_use]
+    pub fn runtime(&self) -> Arc<dyn RuntimeService> {
+        Arc::new(self.clone())
+    }
+
+    /// Its image service as a caller holds it.
+    #[must_use]
+    pub fn images(&self) -> Arc<dyn ImageService> {
+        Arc::new(self.clone())
+    }
+
+    /// Everything that happened until now.
+    #[must_use]
+    pub fn oracle(&self) -> Oracle {
+        self.look(|state| Oracle::new(state.log.clone()))
+    }
+
+    pub(crate) fn timeouts(&self) -> &Timeouts {
+        &self.0.timeouts
+    }
+
+    /// Changes the state, and wakes who waits for a change.
+    pub(crate) fn with<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+        let result = change(&mut self.state());
+        self.0.changed.send_replace(());
+        result
+    }
+
+    /// Reads the state. Nobody is woken.
+    pub(crate) fn look<R>(&self, read: impl FnOnce(&mut State) -> R) -> R {
+        read(&mut self.state())
+    }
+
+    /// Waits until `condition` is done.
+    pub(crate) async fn wait<T>(&self, mut condition: impl FnMut(&mut State) -> Wait<T>) -> T {
+        let mut changed = self.0.changed.subscribe();
+        loop {
+            let until = match self.look(&mut condition) {
+                Wait::Done(value) => return value,
+                Wait::Until(at) => Some(self.look(|state| state.clock.instant(at))),
+                Wait::ForChange => None,
+            };
+            // The sender is in `self`, so this cannot fail.
+            let change = changed.changed();
+            match until {
+                None => {
+                    let _ = change.await;
+                }
+                Some(until) => {
+                    tokio::select! {
+                        _ = change => {}
+                        () = sleep_until(until) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// The state, with everything in it that time alone has brought about.
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A test that panicked while holding the lock reports that, not the poison.
+        let lock = self.0.state.lock();
+        let mut state = lock.unwrap_or_else(PoisonError::into_inner);
+        state.settle();
+        state
+    }
+}
+
+impl Default for Sim {
+    fn default() -> Self {
+        Self::new()
+    }
+}

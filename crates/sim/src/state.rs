@@ -1,0 +1,151 @@
+//! The state of a model: what is there, what is scripted, what happened.
+
+mod container;
+mod filter;
+mod images;
+mod node;
+mod process;
+mod sandbox;
+mod stats;
+
+use std::{collections::BTreeMap, time::Duration};
+
+pub(crate) use container::Container;
+use images::Images;
+use node::Node;
+use rubelet_cri::{Code, CriErrorKind};
+pub(crate) use sandbox::Sandbox;
+
+use crate::{
+    Entry, What,
+    behavior::{ExecScript, Script},
+    clock::Clock,
+    fault::Faults,
+};
+
+pub(crate) struct State {
+    pub(crate) clock: Clock,
+    pub(crate) sandboxes: BTreeMap<String, Sandbox>,
+    pub(crate) containers: BTreeMap<String, Container>,
+    /// The names that runtimes build from metadata, and who has them.
+    names: BTreeMap<String, String>,
+    pub(crate) images: Images,
+    pub(crate) node: Node,
+    pub(crate) scripts: Scripts,
+    pub(crate) faults: Faults,
+    pub(crate) latencies: BTreeMap<String, Duration>,
+    pub(crate) latency: Duration,
+    pub(crate) log: Vec<Entry>,
+    /// How often containers of a pod UID and name were started.
+    starts: BTreeMap<(String, String), usize>,
+    number: u64,
+    made: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Scripts {
+    /// By the name in the container's metadata. Goes before the image's.
+    pub(crate) by_container: BTreeMap<String, Script>,
+    /// By the image's full name.
+    pub(crate) by_image: BTreeMap<String, Script>,
+    pub(crate) exec: Option<ExecScript>,
+}
+
+/// Why the runtime did not do what it was asked to.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) kind: CriErrorKind,
+    pub(crate) message: String,
+}
+
+impl Refusal {
+    /// The kind of nearly all of containerd's refusals.
+    pub(crate) fn plain(message: impl Into<String>) -> Self {
+        Self {
+            kind: CriErrorKind::Other(Code::Unknown),
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self {
+            kind: CriErrorKind::NotFound,
+            message: message.into(),
+        }
+    }
+
+    /// A command that ran into its own timeout. How long the caller waits, the call fills in.
+    pub(crate) fn too_slow(limit: Duration) -> Self {
+        Self {
+            kind: CriErrorKind::DeadlineExceeded(Duration::ZERO),
+            message: format!("timeout {limit:?} exceeded: context deadline exceeded"),
+        }
+    }
+
+    pub(crate) fn unavailable(message: &str) -> Self {
+        Self {
+            kind: CriErrorKind::Unavailable,
+            message: message.to_owned(),
+        }
+    }
+}
+
+impl State {
+    pub(crate) fn new() -> Self {
+        Self {
+            clock: Clock::new(),
+            sandboxes: BTreeMap::new(),
+            containers: BTreeMap::new(),
+            names: BTreeMap::new(),
+            images: Images::default(),
+            node: Node::default(),
+            scripts: Scripts::default(),
+            faults: Faults::default(),
+            latencies: BTreeMap::new(),
+            latency: Duration::ZERO,
+            log: Vec::new(),
+            starts: BTreeMap::new(),
+            number: 0,
+            made: 0,
+        }
+    }
+
+    pub(crate) fn note(&mut self, what: What) {
+        let at = self.clock.now();
+        self.log.push(Entry { at, what });
+    }
+
+    pub(crate) fn fresh_number(&mut self) -> u64 {
+        self.number += 1;
+        self.number
+    }
+
+    /// An identifier of the length real ones have, told apart by its first characters as those are.
+    pub(crate) fn fresh_id(&mut self) -> String {
+        self.made += 1;
+        format!("{:012x}{:052x}", self.made, 0)
+    }
+
+    pub(crate) fn latency_of(&self, call: &str) -> Duration {
+        self.latencies.get(call).copied().unwrap_or(self.latency)
+    }
+
+    /// Which life of the runtime this is, while it answers.
+    pub(crate) fn boot(&self) -> Option<u64> {
+        self.node.up.then_some(self.node.boots)
+    }
+
+    fn reserve(&mut self, what: &str, name: &str, id: &str) -> Result<(), Refusal> {
+        if let Some(holder) = self.names.get(name) {
+            return Err(Refusal::plain(format!(
+                "failed to reserve {what} name {name:?}: name {name:?} is reserved for {holder:?}"
+            )));
+        }
+        self.names.insert(name.to_owned(), id.to_owned());
+        Ok(())
+    }
+
+    fn release_name(&mut self, id: &str) {
+        self.names.retain(|_, holder| holder != id);
+    }
+}

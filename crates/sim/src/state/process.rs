@@ -1,0 +1,229 @@
+//! The processes in containers: started, signalled, ended.
+
+use std::time::Duration;
+
+use rubelet_cri::v1;
+
+use super::{Container, Refusal, State, container::Phase};
+use crate::{
+    Behavior, Entry, Exec, Instance, Start, What,
+    behavior::{Exit, Term},
+    clock::wall,
+    sim::Wait,
+};
+
+/// What SIGKILL leaves.
+const KILLED: i32 = 137;
+
+/// What containerd reports for a container that could not be started.
+const START_ERROR: (i32, &str) = (128, "StartError");
+
+impl State {
+    pub(crate) fn start_container(
+        &mut self,
+        request: &v1::StartContainerRequest,
+    ) -> Result<v1::StartContainerResponse, Refusal> {
+        let container = self.container(&request.container_id)?;
+        if !matches!(container.phase, Phase::Created) {
+            return Err(Refusal::plain(format!(
+                "failed to set starting state for container {:?}: container is in {} state",
+                request.container_id,
+                container.state().as_str_name()
+            )));
+        }
+        let instance = container.instance.clone();
+        let image_id = container.image_id.clone();
+        let sandbox = self.sandboxes.get(&instance.sandbox_id);
+        let behavior = if sandbox.is_some_and(|sandbox| sandbox.ready) {
+            self.behavior(&instance, &image_id)
+        } else {
+            Behavior::does_not_start("sandbox container is not running")
+        };
+        if let Some(message) = behavior.refusal {
+            self.fail_start(&instance, &message);
+            return Err(Refusal::plain(message));
+        }
+        let now = self.clock.now();
+        let started_at = self.clock.stamp();
+        let end = behavior
+            .exit
+            .as_ref()
+            .map(|exit| (now + exit.after, exit.code, exit.reason));
+        if let Some(container) = self.containers.get_mut(&instance.id) {
+            container.started_at = started_at;
+            container.phase = Phase::Running {
+                behavior,
+                end,
+                termed: false,
+            };
+        }
+        self.note(What::ContainerStarted(instance));
+        Ok(v1::StartContainerResponse::default())
+    }
+
+    fn fail_start(&mut self, instance: &Instance, message: &str) {
+        let finished_at = self.clock.stamp();
+        let Some(container) = self.containers.get_mut(&instance.id) else {
+            return;
+        };
+        container.finished_at = finished_at;
+        container.phase = Phase::Exited {
+            code: START_ERROR.0,
+            reason: START_ERROR.1.to_owned(),
+            message: message.to_owned(),
+        };
+        let instance = container.instance.clone();
+        self.note(What::ContainerNotStarted(instance));
+    }
+
+    fn behavior(&mut self, instance: &Instance, image_id: &str) -> Behavior {
+        let whose = (instance.pod_uid.clone(), instance.name.clone());
+        let starts = self.starts.entry(whose).or_default();
+        let start = Start {
+            instance,
+            earlier: *starts,
+        };
+        *starts += 1;
+        if let Some(script) = self.scripts.by_container.get_mut(&instance.name) {
+            return script(&start);
+        }
+        let image = self.images.find(image_id);
+        let tags = image.map(|image| image.repo_tags.as_slice());
+        for tag in tags.unwrap_or_default() {
+            if let Some(script) = self.scripts.by_image.get_mut(tag) {
+                return script(&start);
+            }
+        }
+        Behavior::runs()
+    }
+
+    /// Lets everything happen that was to happen by now without anybody's doing.
+    pub(crate) fn settle(&mut self) {
+        let now = self.clock.now();
+        let due = |container: &Container| match &container.phase {
+            Phase::Running { end: Some(end), .. } if end.0 <= now => Some(*end),
+            _ => None,
+        };
+        loop {
+            let all = self.containers.values();
+            let due = all.filter_map(|container| Some((due(container)?, &container.instance.id)));
+            let Some(((at, code, reason), id)) = due.min_by_key(|((at, ..), _)| *at) else {
+                return;
+            };
+            let id = id.clone();
+            self.exit(&id, at, code, reason);
+        }
+    }
+
+    /// Ends a running container's process. An empty reason is the one that goes with the code.
+    pub(crate) fn exit(&mut self, id: &str, at: Duration, code: i32, reason: &str) {
+        let running = self
+            .containers
+            .get_mut(id)
+            .filter(|container| container.is_running());
+        let Some(container) = running else {
+            return;
+        };
+        let reason = match (reason, code) {
+            ("", 0) => "Completed",
+            ("", _) => "Error",
+            (reason, _) => reason,
+        };
+        // Started and ended within the clock's grain is still started before it ended.
+        container.finished_at = wall(at).max(container.started_at + 1);
+        container.phase = Phase::Exited {
+            code,
+            reason: reason.to_owned(),
+            message: String::new(),
+        };
+        let what = What::ContainerExited {
+            instance: container.instance.clone(),
+            code,
+            reason: reason.to_owned(),
+        };
+        self.log.push(Entry { at, what });
+    }
+
+    /// SIGKILL, for a container that runs.
+    pub(crate) fn kill(&mut self, id: &str) {
+        let now = self.clock.now();
+        self.exit(id, now, KILLED, "");
+    }
+
+    /// SIGTERM, once, for a container that runs.
+    pub(crate) fn term(&mut self, id: &str) {
+        let now = self.clock.now();
+        let Some(container) = self.containers.get_mut(id) else {
+            return;
+        };
+        let Phase::Running {
+            behavior,
+            end,
+            termed,
+        } = &mut container.phase
+        else {
+            return;
+        };
+        if std::mem::replace(termed, true) {
+            return;
+        }
+        if let Term::Exit { after, code } = behavior.term {
+            let by = now + after;
+            if end.is_none_or(|(at, ..)| at > by) {
+                *end = Some((by, code, ""));
+            }
+        }
+        let instance = container.instance.clone();
+        self.note(What::ContainerTermed(instance));
+        self.settle();
+    }
+
+    /// Waits for a container's end; at `kill_at` it is killed.
+    pub(crate) fn stopped(&mut self, id: &str, kill_at: Duration) -> Wait<()> {
+        let Some(Phase::Running { end, .. }) = self.containers.get(id).map(|c| &c.phase) else {
+            return Wait::Done(());
+        };
+        let end = *end;
+        if self.clock.now() >= kill_at {
+            self.kill(id);
+            return Wait::Done(());
+        }
+        Wait::Until(end.map_or(kill_at, |(at, ..)| at.min(kill_at)))
+    }
+
+    /// What a command does in a container, which must run.
+    pub(crate) fn exec(&mut self, id: &str, command: &[String]) -> Result<Exec, Refusal> {
+        let Some(container) = self.containers.get(id) else {
+            return Err(Refusal::not_found(format!(
+                "failed to exec in container: failed to find container {id:?} in store: not found"
+            )));
+        };
+        if !container.is_running() {
+            return Err(Refusal::plain(format!(
+                "failed to exec in container: container is in {} state",
+                container.state().as_str_name()
+            )));
+        }
+        let instance = container.instance.clone();
+        let script = self.scripts.exec.as_mut();
+        Ok(script.map_or_else(Exec::default, |script| script(&instance, command)))
+    }
+
+    /// Waits until a command has run for its time, or its container has ended under it.
+    pub(crate) fn exec_ended(&self, id: &str, until: Duration) -> Wait<bool> {
+        let running = self
+            .containers
+            .get(id)
+            .filter(|container| container.is_running());
+        match running.map(|container| &container.phase) {
+            Some(Phase::Running { end, .. }) if self.clock.now() < until => {
+                Wait::Until(end.map_or(until, |(at, ..)| at.min(until)))
+            }
+            still => Wait::Done(still.is_some()),
+        }
+    }
+}
+
+impl Exit {
+    pub(crate) const KILLED: i32 = KILLED;
+}

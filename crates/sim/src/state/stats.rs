@@ -1,0 +1,60 @@
+//! What containers use. A model's containers use the memory the test says and no CPU time.
+
+use rubelet_cri::v1;
+
+use super::{Container, Refusal, State, filter};
+use crate::clock::wall;
+
+impl Container {
+    fn stats(&self, timestamp: i64) -> v1::ContainerStats {
+        let value = |value| Some(v1::UInt64Value { value });
+        let running = self.is_running();
+        v1::ContainerStats {
+            attributes: Some(v1::ContainerAttributes {
+                id: self.instance.id.clone(),
+                metadata: self.metadata(),
+                labels: self.config.labels.clone(),
+                annotations: self.config.annotations.clone(),
+            }),
+            cpu: running.then(|| v1::CpuUsage {
+                timestamp,
+                usage_core_nano_seconds: value(0),
+                usage_nano_cores: value(0),
+                ..Default::default()
+            }),
+            memory: running.then(|| v1::MemoryUsage {
+                timestamp,
+                working_set_bytes: value(self.memory),
+                usage_bytes: value(self.memory),
+                rss_bytes: value(self.memory),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }
+    }
+}
+
+impl State {
+    pub(crate) fn container_stats(
+        &mut self,
+        request: &v1::ContainerStatsRequest,
+    ) -> Result<v1::ContainerStatsResponse, Refusal> {
+        let now = wall(self.clock.now());
+        let stats = self.container(&request.container_id)?.stats(now);
+        Ok(v1::ContainerStatsResponse { stats: Some(stats) })
+    }
+
+    pub(crate) fn list_container_stats(
+        &mut self,
+        request: &v1::ListContainerStatsRequest,
+    ) -> Result<v1::ListContainerStatsResponse, Refusal> {
+        let now = wall(self.clock.now());
+        let all = self.containers.values();
+        let some = all.filter(|container| filter::stats(request.filter.as_ref(), container));
+        // As containerd does: what does not run has nothing to report in a list.
+        let running = some.filter(|container| container.is_running());
+        Ok(v1::ListContainerStatsResponse {
+            stats: running.map(|container| container.stats(now)).collect(),
+        })
+    }
+}

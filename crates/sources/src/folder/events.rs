@@ -1,0 +1,219 @@
+//! inotify on a manifest folder, on the folder around it, or on the nearest folder that exists.
+
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    ffi::{OsStr, OsString},
+    fs, io,
+    mem::MaybeUninit,
+    os::{
+        fd::OwnedFd,
+        unix::{ffi::OsStrExt, fs::MetadataExt},
+    },
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+use tokio::io::{Interest, unix::AsyncFd};
+
+/// Something that happened to a manifest, or where it lies.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Happened {
+    /// The file of this name was closed after writing, moved, linked or removed.
+    Changed(OsString),
+    /// The file of this name is being written.
+    Writing(OsString),
+    /// The folder or one above it came, went or changed its name; or events were lost.
+    Elsewhere,
+}
+
+/// A folder that is watched.
+#[derive(Debug)]
+struct Watched {
+    folder: PathBuf,
+    identity: (u64, u64),
+    /// The only name that counts; all if `None`.
+    only: Option<OsString>,
+    /// Manifests lie here; otherwise only coming and going counts.
+    manifests: bool,
+}
+
+/// Events for one path.
+pub(super) struct FolderEvents {
+    inotify: AsyncFd<OwnedFd>,
+    watched: BTreeMap<i32, Watched>,
+    /// A watched folder moved, was removed or unmounted.
+    stale: bool,
+}
+
+impl FolderEvents {
+    /// Begins to watch the path as it is now: a folder and its place in the folder around it, a
+    /// file in its folder, or for a path that does not exist the nearest folder above it.
+    pub(super) fn new(path: &Path) -> io::Result<Self> {
+        let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+        let mut watched = BTreeMap::new();
+        let mut missing = path;
+        if fs::metadata(path).is_ok_and(|meta| meta.is_dir()) {
+            add(&fd, &mut watched, path, None, true)?;
+        }
+        while let Some(around) = missing.parent() {
+            let around = if around.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                around
+            };
+            let manifests = missing == path && !path.is_dir();
+            let name = missing.file_name().map(OsStr::to_owned);
+            match add(&fd, &mut watched, around, name, manifests) {
+                Err(error)
+                    if error.kind() == io::ErrorKind::NotFound && around != Path::new(".") =>
+                {
+                    missing = around;
+                }
+                result => {
+                    result?;
+                    break;
+                }
+            }
+        }
+        #[expect(
+            deprecated,
+            reason = "its unsafe successor asks for what an OwnedFd guarantees"
+        )]
+        let inotify = AsyncFd::new(fd)?;
+        Ok(Self {
+            inotify,
+            watched,
+            stale: false,
+        })
+    }
+
+    /// False if the path has become something else than what is watched.
+    pub(super) fn still_fits(&self, path: &Path) -> bool {
+        let same = |watched: &Watched| {
+            identity(&watched.folder).is_some_and(|identity| identity == watched.identity)
+        };
+        let is_folder = path.is_dir();
+        let watched_as_folder = self.watched.values().any(|w| w.only.is_none());
+        let nearest = path.parent().is_none_or(|parent| {
+            let parent = if parent.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                parent
+            };
+            !parent.exists() || self.watched.values().any(|w| w.folder == parent)
+        });
+        !self.stale && is_folder == watched_as_folder && nearest && self.watched.values().all(same)
+    }
+
+    /// Waits until there are events.
+    pub(super) async fn wait(&mut self) {
+        match self.inotify.readable().await {
+            Ok(mut ready) => ready.retain_ready(),
+            Err(_) => self.stale = true,
+        }
+    }
+
+    /// Takes all events that count.
+    pub(super) fn drain(&mut self) -> io::Result<Vec<Happened>> {
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut happened = Vec::new();
+        let Self {
+            inotify,
+            watched,
+            stale,
+        } = self;
+        loop {
+            let drained: io::Result<Infallible> = inotify.try_io(Interest::READABLE, |fd| {
+                let mut reader = Reader::new(fd, &mut buffer);
+                loop {
+                    let event = reader.next()?;
+                    let name = event
+                        .file_name()
+                        .map(|name| OsStr::from_bytes(name.to_bytes()));
+                    let place = watched.get(&event.wd());
+                    happened.extend(judge(place, event.events(), name, stale));
+                }
+            });
+            match drained {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(happened),
+                Err(error) => return Err(error),
+                Ok(never) => match never {},
+            }
+        }
+    }
+}
+
+fn judge(
+    place: Option<&Watched>,
+    events: ReadFlags,
+    name: Option<&OsStr>,
+    stale: &mut bool,
+) -> Option<Happened> {
+    let gone = ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF | ReadFlags::UNMOUNT;
+    if events.intersects(gone | ReadFlags::IGNORED) {
+        *stale = true;
+        return Some(Happened::Elsewhere);
+    }
+    let (Some(place), Some(name)) = (place, name) else {
+        return Some(Happened::Elsewhere);
+    };
+    if place.only.as_deref().is_some_and(|only| only != name) {
+        return None;
+    }
+    if !place.manifests {
+        *stale = true;
+        return Some(Happened::Elsewhere);
+    }
+    let name = name.to_owned();
+    if events.contains(ReadFlags::MODIFY) {
+        return Some(Happened::Writing(name));
+    }
+    if events.contains(ReadFlags::CREATE) {
+        // A new file is empty; what is written to it comes with its closing. Links and folders are
+        // whole at once.
+        let meta = fs::symlink_metadata(place.folder.join(&name));
+        if meta.is_ok_and(|meta| meta.is_file() && meta.nlink() == 1) {
+            return Some(Happened::Writing(name));
+        }
+    }
+    Some(Happened::Changed(name))
+}
+
+fn add(
+    fd: &OwnedFd,
+    watched: &mut BTreeMap<i32, Watched>,
+    folder: &Path,
+    only: Option<OsString>,
+    manifests: bool,
+) -> io::Result<()> {
+    let mut flags = WatchFlags::CREATE
+        | WatchFlags::MOVED_TO
+        | WatchFlags::MOVED_FROM
+        | WatchFlags::DELETE
+        | WatchFlags::DELETE_SELF
+        | WatchFlags::MOVE_SELF
+        | WatchFlags::ONLYDIR;
+    if manifests {
+        flags |= WatchFlags::CLOSE_WRITE | WatchFlags::MODIFY;
+    }
+    let id = inotify::add_watch(fd, folder, flags)?;
+    let identity = identity(folder).ok_or(io::ErrorKind::NotFound)?;
+    watched.insert(
+        id,
+        Watched {
+            folder: folder.to_owned(),
+            identity,
+            only,
+            manifests,
+        },
+    );
+    Ok(())
+}
+
+fn identity(folder: &Path) -> Option<(u64, u64)> {
+    fs::metadata(folder)
+        .ok()
+        .map(|meta| (meta.dev(), meta.ino()))
+}

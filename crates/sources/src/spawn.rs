@@ -1,0 +1,215 @@
+//! Starts the sources: one task looks at the folder, one asks the URL, one decides.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use jiff::Timestamp;
+use rubelet_api::pod::PodSource;
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinSet,
+};
+
+use crate::{
+    desired::Desired,
+    folder,
+    state::{AdoptedUids, Changes, HeldPod, Observation, SourceState},
+    status::{EventReason, ManifestEvent, ManifestStatus},
+    url::{Roots, TargetError, UrlSource},
+};
+
+/// Shorter intervals are not kept.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// What to watch.
+#[derive(Debug, Clone, Default)]
+pub struct SourcesConfig {
+    /// This node's name, which becomes part of the pods' names.
+    pub node_name: String,
+    /// `staticPodPath`.
+    pub file: Option<FileConfig>,
+    /// `staticPodURL`.
+    pub url: Option<UrlConfig>,
+    /// UIDs of pods that run already.
+    pub adopted: AdoptedUids,
+    /// What the last run of the agent had to hold: the last value of [`SourcesHandle::held`].
+    pub held: Vec<HeldPod>,
+}
+
+/// A manifest folder or a single file.
+#[derive(Debug, Clone)]
+pub struct FileConfig {
+    /// The folder or file; it may come later.
+    pub path: PathBuf,
+    /// `fileCheckFrequency`: how often to look without an event.
+    pub check_frequency: Duration,
+}
+
+/// A manifest URL.
+#[derive(Debug, Clone)]
+pub struct UrlConfig {
+    /// An http or https URL; a user and password in it are sent as basic authorization.
+    pub url: String,
+    /// `staticPodURLHeader`: names and values; a name may come several times.
+    pub headers: Vec<(String, String)>,
+    /// `httpCheckFrequency`: how often to ask.
+    pub check_frequency: Duration,
+    /// Whom to trust for https.
+    pub roots: Roots,
+}
+
+/// A source that can't be watched as configured.
+#[derive(Debug, thiserror::Error)]
+pub enum SourcesError {
+    /// The URL is not one.
+    #[error("manifest URL")]
+    Url(#[source] TargetError),
+    /// A header can't be sent.
+    #[error("manifest URL header {0:?} has a name or value that HTTP does not allow")]
+    Header(String),
+}
+
+/// What the running sources tell. Dropping it ends them.
+#[derive(Debug)]
+pub struct SourcesHandle {
+    /// The pods to run; compare with [`crate::desired::diff`].
+    pub desired: watch::Receiver<Arc<Desired>>,
+    /// What became of each manifest.
+    pub manifests: watch::Receiver<Arc<Vec<ManifestStatus>>>,
+    /// Definitions to keep over a restart of the agent; changes only when a manifest goes bad or
+    /// good, or a source is lost or found.
+    pub held: watch::Receiver<Arc<Vec<HeldPod>>>,
+    /// What to tell the operator. At most one for each change of a manifest and pod.
+    pub events: mpsc::UnboundedReceiver<ManifestEvent>,
+    _tasks: JoinSet<()>,
+}
+
+/// Starts watching. `clock` gives the wall time that is shown to users.
+///
+/// # Errors
+/// A URL or header that can't be used.
+pub fn spawn(
+    config: SourcesConfig,
+    clock: impl Fn() -> Timestamp + Send + 'static,
+) -> Result<SourcesHandle, SourcesError> {
+    let SourcesConfig {
+        node_name,
+        file,
+        url,
+        adopted,
+        held,
+    } = config;
+    let url = match url {
+        None => None,
+        Some(config) => {
+            let headers = headers(&config.headers)?;
+            let source = UrlSource::new(&config.url, headers, config.roots);
+            Some((
+                source.map_err(SourcesError::Url)?,
+                config.check_frequency.max(SHORTEST),
+            ))
+        }
+    };
+    let mut configured = Vec::new();
+    configured.extend(file.as_ref().map(|_| PodSource::File));
+    configured.extend(url.as_ref().map(|_| PodSource::Http));
+    let state = SourceState::new(&node_name, &configured, adopted, &held, clock());
+
+    let mut tasks = JoinSet::new();
+    // A look waits here for the one before it to be decided on.
+    let (observed, observations) = mpsc::channel(1);
+    if let Some(FileConfig {
+        path,
+        check_frequency,
+    }) = file
+    {
+        tasks.spawn(folder::watch(
+            path,
+            check_frequency.max(SHORTEST),
+            observed.clone(),
+        ));
+    }
+    if let Some((source, every)) = url {
+        tasks.spawn(source.watch(every, observed.clone()));
+    }
+    let (desired, desired_out) = watch::channel(Arc::clone(state.desired()));
+    let (manifests, manifests_out) = watch::channel(Arc::clone(state.statuses()));
+    let (held, held_out) = watch::channel(Arc::clone(state.held()));
+    let (events, events_out) = mpsc::unbounded_channel();
+    let outlets = Outlets {
+        desired,
+        manifests,
+        held,
+        events,
+        _observed: observed,
+    };
+    tasks.spawn(decide(state, clock, observations, outlets));
+    Ok(SourcesHandle {
+        desired: desired_out,
+        manifests: manifests_out,
+        held: held_out,
+        events: events_out,
+        _tasks: tasks,
+    })
+}
+
+struct Outlets {
+    desired: watch::Sender<Arc<Desired>>,
+    manifests: watch::Sender<Arc<Vec<ManifestStatus>>>,
+    held: watch::Sender<Arc<Vec<HeldPod>>>,
+    events: mpsc::UnboundedSender<ManifestEvent>,
+    /// Keeps the deciding task waiting where no source is configured.
+    _observed: mpsc::Sender<Observation>,
+}
+
+async fn decide(
+    mut state: SourceState,
+    clock: impl Fn() -> Timestamp + Send,
+    mut observations: mpsc::Receiver<Observation>,
+    outlets: Outlets,
+) {
+    while let Some(observation) = observations.recv().await {
+        let Changes {
+            desired,
+            statuses,
+            held,
+            events,
+        } = state.apply(observation, clock());
+        // What explains a change is told before the change.
+        if held {
+            outlets.held.send_replace(Arc::clone(state.held()));
+        }
+        if statuses {
+            outlets.manifests.send_replace(Arc::clone(state.statuses()));
+        }
+        if desired {
+            outlets.desired.send_replace(Arc::clone(state.desired()));
+        }
+        for event in events {
+            match event.reason {
+                EventReason::FailedManifest => tracing::warn!(message = event.message, "manifest"),
+                EventReason::ManifestRecovered => {
+                    tracing::info!(message = event.message, "manifest")
+                }
+            }
+            // Nobody listens while the agent shuts down.
+            let _unheard = outlets.events.send(event);
+        }
+    }
+}
+
+fn headers(list: &[(String, String)]) -> Result<HeaderMap, SourcesError> {
+    let mut map = HeaderMap::new();
+    for (name, value) in list {
+        let bad = || SourcesError::Header(name.clone());
+        let name: HeaderName = name.parse().map_err(|_| bad())?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| bad())?;
+        // Values may be secrets and must not show up in logs.
+        value.set_sensitive(true);
+        map.append(name, value);
+    }
+    Ok(map)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,384 @@
+//! What looks at folders and URLs mean: which pods are wanted, what became of each manifest. No
+//! effects, so that every rule can be shown in a table of tests.
+
+mod interpret;
+mod manifest;
+mod report;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use rubelet_api::{
+    annotations::CONFIG_SEEN,
+    pod::{Pod, PodSource},
+};
+use rubelet_base::{PodName, PodUid};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    desired::Desired,
+    status::{ManifestEvent, ManifestStatus, Problem, Reason},
+};
+use interpret::Known;
+use manifest::{Claim, Manifest};
+
+/// Larger manifests are refused.
+pub const MAX_MANIFEST_BYTES: u64 = 10 * 1024 * 1024;
+
+/// UIDs of running pods, by name: their manifests take them over, so that nothing restarts.
+pub type AdoptedUids = BTreeMap<PodName, PodUid>;
+
+/// One look at a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Observation {
+    /// The source was read completely. A manifest that is not listed is gone.
+    Looked {
+        /// The source.
+        source: PodSource,
+        /// The source is one file or URL and not a folder.
+        single: bool,
+        /// Each manifest: path or URL, and what was found.
+        manifests: Vec<(Box<str>, Content)>,
+    },
+    /// The source can't be read. It says nothing about its pods.
+    Failed {
+        /// The source.
+        source: PodSource,
+        /// The folder, file or URL.
+        origin: Box<str>,
+        /// Why.
+        problem: Problem,
+    },
+}
+
+/// What a look found of one manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// The same as at the look before, or nothing that can be told yet.
+    Unchanged,
+    /// This.
+    Bytes(Vec<u8>),
+    /// Nothing that is taken for a manifest.
+    Skipped(Reason),
+    /// A manifest that can't be read.
+    Refused(Problem),
+}
+
+/// The last good definition of a pod whose manifest can't be used at present. Kept by the caller
+/// over a restart of the agent, it keeps the pod.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct HeldPod {
+    /// `file` or `http`.
+    pub source: Box<str>,
+    /// The path or URL.
+    pub origin: Box<str>,
+    /// `metadata.namespace` of the pod.
+    pub namespace: Box<str>,
+    /// `metadata.name` of the pod, with the node's name.
+    pub name: Box<str>,
+    /// The manifest that defined it.
+    pub text: Box<str>,
+}
+
+/// What a look changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// [`SourceState::desired`] is another one.
+    pub desired: bool,
+    /// [`SourceState::statuses`] are others.
+    pub statuses: bool,
+    /// [`SourceState::held`] are others.
+    pub held: bool,
+    /// What to tell the operator.
+    pub events: Vec<ManifestEvent>,
+}
+
+/// All that is known from the manifests.
+#[derive(Debug)]
+pub struct SourceState {
+    node_name: Box<str>,
+    sources: BTreeMap<PodSource, Source>,
+    adopted: AdoptedUids,
+    /// Whose definition of a pod counts.
+    owners: BTreeMap<PodName, Key>,
+    desired: Arc<Desired>,
+    statuses: Arc<Vec<ManifestStatus>>,
+    held: Arc<Vec<HeldPod>>,
+}
+
+/// A manifest: source and origin.
+type Key = (PodSource, Box<str>);
+
+#[derive(Debug, Default)]
+struct Source {
+    ready: bool,
+    trouble: Option<Trouble>,
+    manifests: BTreeMap<Box<str>, Manifest>,
+}
+
+/// Why a source can't be read.
+#[derive(Debug)]
+struct Trouble {
+    origin: Box<str>,
+    problem: Problem,
+}
+
+impl SourceState {
+    /// Before the first look. `sources` are the configured ones; `held` is what a former run of
+    /// the agent had to hold, and counts until a look says otherwise.
+    #[must_use]
+    pub fn new(
+        node_name: &str,
+        sources: &[PodSource],
+        adopted: AdoptedUids,
+        held: &[HeldPod],
+        now: Timestamp,
+    ) -> Self {
+        let mut state = Self {
+            node_name: node_name.into(),
+            sources: sources
+                .iter()
+                .map(|source| (*source, Source::default()))
+                .collect(),
+            adopted,
+            owners: BTreeMap::new(),
+            desired: Arc::default(),
+            statuses: Arc::default(),
+            held: Arc::default(),
+        };
+        for pod in held {
+            state.restore(pod, now);
+        }
+        state.settle();
+        state
+    }
+
+    /// The pods to run.
+    #[must_use]
+    pub fn desired(&self) -> &Arc<Desired> {
+        &self.desired
+    }
+
+    /// What became of each manifest, sorted by source and origin.
+    #[must_use]
+    pub fn statuses(&self) -> &Arc<Vec<ManifestStatus>> {
+        &self.statuses
+    }
+
+    /// Pods whose definition is not to be found in their manifest at present, sorted.
+    #[must_use]
+    pub fn held(&self) -> &Arc<Vec<HeldPod>> {
+        &self.held
+    }
+
+    /// Takes in a look made at `now`. Looks at sources that are not configured are left out.
+    pub fn apply(&mut self, observation: Observation, now: Timestamp) -> Changes {
+        let mut events = Vec::new();
+        match observation {
+            Observation::Failed {
+                source,
+                origin,
+                problem,
+            } => {
+                let Some(record) = self.sources.get_mut(&source) else {
+                    return Changes::default();
+                };
+                let before = record
+                    .trouble
+                    .as_ref()
+                    .map(|trouble| trouble.problem.reason);
+                if before != Some(problem.reason) {
+                    events.push(report::failed(&origin, &[&problem], None, None));
+                }
+                record.trouble = Some(Trouble { origin, problem });
+            }
+            Observation::Looked {
+                source,
+                single,
+                manifests,
+            } => {
+                let Some(record) = self.sources.get_mut(&source) else {
+                    return Changes::default();
+                };
+                if let Some(trouble) = record.trouble.take() {
+                    events.push(report::recovered(&trouble.origin));
+                }
+                let mut before = std::mem::take(&mut record.manifests);
+                for (origin, content) in manifests {
+                    let manifest = before.remove(&origin);
+                    if manifest.is_none() && content == Content::Unchanged {
+                        continue;
+                    }
+                    let manifest = self.look(source, &origin, manifest, content, now);
+                    self.sources
+                        .entry(source)
+                        .or_default()
+                        .manifests
+                        .insert(origin, manifest);
+                }
+                let record = self.sources.entry(source).or_default();
+                let unknown = single && record.manifests.values().any(Manifest::tells_nothing);
+                record.ready |= !unknown;
+            }
+        }
+        let mut changes = self.settle();
+        for (origin, manifest) in self
+            .sources
+            .values_mut()
+            .flat_map(|source| &mut source.manifests)
+        {
+            let uid_of = |name: &str| {
+                let pod = self
+                    .desired
+                    .pods
+                    .values()
+                    .find(|pod| pod.name.to_string() == name)?;
+                Some((pod.name.clone(), pod.uid.clone()))
+            };
+            events.extend(manifest.new_events(origin, uid_of));
+        }
+        changes.events = events;
+        changes
+    }
+
+    /// The manifest after a look.
+    fn look(
+        &self,
+        source: PodSource,
+        origin: &str,
+        before: Option<Manifest>,
+        content: Content,
+        now: Timestamp,
+    ) -> Manifest {
+        let mut manifest = before.unwrap_or_default();
+        match content {
+            Content::Unchanged => {}
+            Content::Skipped(reason) => manifest.skip(reason, now),
+            Content::Refused(problem) => manifest.refuse(problem, now),
+            Content::Bytes(bytes) if manifest.is_same(&bytes) => {}
+            Content::Bytes(bytes) => {
+                let known = |name: &PodName| self.known(name, now);
+                let found = interpret::interpret(&bytes, &self.node_name, source, origin, known);
+                let current = |name: &PodName| self.desired.pods.get(name).cloned();
+                manifest.take(&bytes, found, current, now);
+            }
+        }
+        manifest
+    }
+
+    fn restore(&mut self, held: &HeldPod, now: Timestamp) {
+        let known = |name: &PodName| self.known(name, now);
+        let source = self
+            .sources
+            .keys()
+            .copied()
+            .find(|source| source.as_str() == &*held.source);
+        let Some(source) = source else { return };
+        let text = held.text.as_bytes();
+        let found = interpret::interpret(text, &self.node_name, source, &held.origin, known);
+        let name = PodName::new(&held.namespace, &held.name);
+        if let Some(pod) = found.pods.into_iter().find(|pod| pod.name == name) {
+            let manifests = &mut self.sources.entry(source).or_default().manifests;
+            let manifest = manifests.entry(held.origin.clone()).or_default();
+            let text = Arc::from(&*held.text);
+            manifest.claims.push(Claim {
+                pod: Arc::new(pod),
+                text,
+                held: true,
+            });
+        }
+    }
+
+    /// What a definition of this pod takes over from what is there already.
+    fn known(&self, name: &PodName, now: Timestamp) -> Known {
+        match self.desired.pods.get(name) {
+            Some(pod) => Known {
+                uid: Some(pod.uid.clone()),
+                seen: seen(pod).unwrap_or(now),
+            },
+            None => Known {
+                uid: self.adopted.get(name).cloned(),
+                seen: now,
+            },
+        }
+    }
+
+    /// Decides whose definition of each pod counts, and publishes.
+    fn settle(&mut self) -> Changes {
+        let mut owners: BTreeMap<PodName, Key> = BTreeMap::new();
+        let mut pods: BTreeMap<PodName, Arc<Pod>> = BTreeMap::new();
+        // Owners keep what they have, the others come after them in their order.
+        for keeps in [true, false] {
+            for (source, record) in &self.sources {
+                for (origin, manifest) in &record.manifests {
+                    for claim in &manifest.claims {
+                        let name = &claim.pod.name;
+                        let owner = self
+                            .owners
+                            .get(name)
+                            .is_some_and(|key| key.0 == *source && key.1 == *origin);
+                        if owner == keeps && !owners.contains_key(name) {
+                            owners.insert(name.clone(), (*source, origin.clone()));
+                            pods.insert(name.clone(), Arc::clone(&claim.pod));
+                        }
+                    }
+                }
+            }
+        }
+        for (source, record) in &mut self.sources {
+            for (origin, manifest) in &mut record.manifests {
+                manifest.judge_duplicates((*source, origin), &owners);
+            }
+        }
+        for gone in self
+            .owners
+            .keys()
+            .filter(|name| !owners.contains_key(*name))
+        {
+            // The pod ends. One of the same name that comes later is another one.
+            self.adopted.remove(gone);
+        }
+        self.owners = owners;
+        self.publish(pods)
+    }
+
+    fn publish(&mut self, pods: BTreeMap<PodName, Arc<Pod>>) -> Changes {
+        let (ready, waiting): (Vec<_>, Vec<_>) =
+            self.sources.iter().partition(|(_, record)| record.ready);
+        let keys = |list: Vec<(&PodSource, &Source)>| -> BTreeSet<PodSource> {
+            list.into_iter().map(|(source, _)| *source).collect()
+        };
+        let desired = Desired {
+            pods,
+            ready: keys(ready),
+            waiting_for: keys(waiting),
+        };
+        let statuses = report::statuses(&self.sources, &self.owners);
+        let held = report::held(&self.sources, &self.owners);
+        Changes {
+            desired: replace(&mut self.desired, desired),
+            statuses: replace(&mut self.statuses, statuses),
+            held: replace(&mut self.held, held),
+            events: Vec::new(),
+        }
+    }
+}
+
+/// When the pod was first seen.
+fn seen(pod: &Pod) -> Option<Timestamp> {
+    pod.annotations.get(CONFIG_SEEN)?.parse().ok()
+}
+
+fn replace<T: PartialEq>(place: &mut Arc<T>, new: T) -> bool {
+    let changed = **place != new;
+    if changed {
+        *place = Arc::new(new);
+    }
+    changed
+}
+
+#[cfg(test)]
+mod tests;

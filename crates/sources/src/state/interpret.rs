@@ -1,0 +1,140 @@
+//! From the bytes of a manifest to the pods in it and the problems with it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use jiff::Timestamp;
+use rubelet_api::{
+    manifest::{ManifestError, decode_bytes},
+    parse::{FieldError, FieldErrorKind, ParseContext, parse},
+    pod::{Pod, PodSource},
+};
+use rubelet_base::{PodName, PodUid};
+
+use crate::status::{Problem, Reason};
+
+/// What a new definition of a pod takes over.
+pub(super) struct Known {
+    /// The pod's UID.
+    pub(super) uid: Option<PodUid>,
+    /// When it was first seen.
+    pub(super) seen: Timestamp,
+}
+
+/// What a manifest says.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Its good pods, each name once.
+    pub(super) pods: Vec<Pod>,
+    /// What is wrong with the others.
+    pub(super) problems: Vec<Problem>,
+    /// There is nothing but blanks: rather a file that is being written than one without pods.
+    pub(super) blank: bool,
+}
+
+/// Decodes, defaults and validates. A mistake in the parser costs this manifest, not the others.
+pub(super) fn interpret(
+    bytes: &[u8],
+    node_name: &str,
+    source: PodSource,
+    origin: &str,
+    known: impl Fn(&PodName) -> Known,
+) -> Found {
+    let work = || read(bytes, node_name, source, origin, known);
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Found {
+        problems: vec![Problem::whole(
+            Reason::ParseError,
+            "the parser failed on this manifest; please report it with the manifest",
+        )],
+        ..Found::default()
+    })
+}
+
+fn read(
+    bytes: &[u8],
+    node_name: &str,
+    source: PodSource,
+    origin: &str,
+    known: impl Fn(&PodName) -> Known,
+) -> Found {
+    let blank = bytes.iter().all(u8::is_ascii_whitespace);
+    let mut found = Found {
+        blank,
+        ..Found::default()
+    };
+    for pod in decode_bytes(bytes).pods {
+        let raw = match pod {
+            Ok(raw) => raw,
+            Err(error) => {
+                found.problems.extend(decoding(&error, node_name));
+                continue;
+            }
+        };
+        let name = name_of(raw.namespace(), raw.name(), node_name);
+        let Known { uid, seen } = known(&name);
+        let context = ParseContext {
+            node_name,
+            source,
+            origin,
+            adopted_uid: uid,
+            now: seen,
+        };
+        match parse(raw, &context) {
+            Err(errors) => found
+                .problems
+                .extend(errors.into_iter().map(|e| field(e, &name))),
+            Ok(pod) if found.pods.iter().any(|other| other.name == pod.name) => {
+                let message =
+                    format!("pod {name} is defined twice in this manifest; the first one counts");
+                let problem = Problem::whole(Reason::Duplicate, message);
+                found.problems.push(Problem {
+                    pod: Some(name.to_string()),
+                    ..problem
+                });
+            }
+            Ok(pod) => found.pods.push(pod),
+        }
+    }
+    found
+}
+
+/// The name under which a pod of a manifest runs.
+fn name_of(namespace: Option<&str>, name: &str, node_name: &str) -> PodName {
+    let namespace = namespace
+        .filter(|namespace| !namespace.is_empty())
+        .unwrap_or("default");
+    PodName::new(namespace, &format!("{name}-{}", node_name.to_lowercase()))
+}
+
+fn decoding(error: &ManifestError, node_name: &str) -> Vec<Problem> {
+    let pod = error
+        .pod
+        .as_ref()
+        .map(|(namespace, name)| name_of(namespace.as_deref(), name, node_name).to_string());
+    let problem = |error: &rubelet_yaml::DecodeError| Problem {
+        reason: match &error.field {
+            _ if error.message.starts_with("unknown field") => Reason::UnknownField,
+            Some(_) => Reason::Invalid,
+            None => Reason::ParseError,
+        },
+        line: error.place.map(|place| place.line),
+        column: error.place.map(|place| place.column),
+        field: error.field.clone(),
+        message: error.message.clone(),
+        pod: pod.clone(),
+    };
+    error.errors.iter().map(problem).collect()
+}
+
+fn field(error: FieldError, name: &PodName) -> Problem {
+    Problem {
+        reason: match error.kind {
+            FieldErrorKind::NotSupportedYet => Reason::NotSupported,
+            _ => Reason::Invalid,
+        },
+        line: error.place.map(|place| place.line),
+        column: error.place.map(|place| place.column),
+        field: Some(error.field),
+        message: error.message,
+        pod: Some(name.to_string()),
+    }
+}

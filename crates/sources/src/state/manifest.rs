@@ -1,0 +1,193 @@
+//! One manifest over time: what it says now, and what is held because that can't be used.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use rubelet_api::pod::{Pod, PodSource};
+use rubelet_base::{PodName, PodUid};
+
+use super::{Key, interpret::Found, report};
+use crate::status::{ManifestEvent, Problem, Reason};
+
+/// A pod that a manifest defines.
+#[derive(Debug, Clone)]
+pub(super) struct Claim {
+    pub(super) pod: Arc<Pod>,
+    /// The manifest's text at the time.
+    pub(super) text: Arc<str>,
+    /// The manifest no longer says so in a way that can be used.
+    pub(super) held: bool,
+}
+
+/// One file or URL.
+#[derive(Debug, Default)]
+pub(super) struct Manifest {
+    /// Length and hash of the content that was last taken in.
+    digest: Option<(usize, u64)>,
+    pub(super) skipped: Option<Reason>,
+    pub(super) claims: Vec<Claim>,
+    pub(super) problems: Vec<Problem>,
+    /// Pods that belong to other manifests.
+    pub(super) duplicates: Vec<Problem>,
+    /// What the operator was told.
+    raised: BTreeSet<(Reason, String)>,
+    pub(super) last_good: Option<Timestamp>,
+    pub(super) last_change: Option<Timestamp>,
+}
+
+impl Manifest {
+    /// The content is not taken for a manifest.
+    pub(super) fn skip(&mut self, reason: Reason, now: Timestamp) {
+        if self.skipped != Some(reason) {
+            *self = Self {
+                skipped: Some(reason),
+                last_change: Some(now),
+                ..Self::default()
+            };
+        }
+    }
+
+    pub(super) fn is_same(&self, bytes: &[u8]) -> bool {
+        self.digest == Some(digest(bytes))
+    }
+
+    /// The content can't be had.
+    pub(super) fn refuse(&mut self, problem: Problem, now: Timestamp) {
+        self.skipped = None;
+        if self.problems.first() != Some(&problem) || self.problems.len() != 1 {
+            self.last_change = Some(now);
+        }
+        self.digest = None;
+        self.hold();
+        self.problems = vec![problem];
+    }
+
+    /// The content is another one. `current` gives pods as they are wanted now, which stay the
+    /// same objects where nothing changed.
+    pub(super) fn take(
+        &mut self,
+        bytes: &[u8],
+        found: Found,
+        current: impl Fn(&PodName) -> Option<Arc<Pod>>,
+        now: Timestamp,
+    ) {
+        let Found {
+            pods,
+            mut problems,
+            blank,
+        } = found;
+        self.digest = Some(digest(bytes));
+        self.skipped = None;
+        self.last_change = Some(now);
+        if blank && !self.claims.is_empty() {
+            let message = "the file is empty; its pods stay as they were last defined; \
+                           delete the file to end them";
+            problems.push(Problem::whole(Reason::EmptyFile, message));
+        }
+        let text: Arc<str> = String::from_utf8_lossy(bytes).into();
+        let claims = pods.into_iter().map(|pod| {
+            let same = current(&pod.name).filter(|current| **current == pod);
+            let pod = same.unwrap_or_else(|| Arc::new(pod));
+            Claim {
+                pod,
+                text: Arc::clone(&text),
+                held: false,
+            }
+        });
+        let claims: Vec<Claim> = claims.collect();
+        if problems.is_empty() {
+            self.last_good = Some(now);
+            self.claims = claims;
+        } else {
+            // A pod that is missing may be the one that can't be read.
+            self.hold();
+            self.claims
+                .retain(|old| claims.iter().all(|new| new.pod.name != old.pod.name));
+            self.claims.extend(claims);
+        }
+        self.problems = problems;
+    }
+
+    /// Nothing is known of what this manifest wants.
+    pub(super) fn tells_nothing(&self) -> bool {
+        !self.problems.is_empty() && self.claims.is_empty()
+    }
+
+    /// Notes the pods that another manifest has.
+    pub(super) fn judge_duplicates(
+        &mut self,
+        (source, origin): (PodSource, &str),
+        owners: &BTreeMap<PodName, Key>,
+    ) {
+        let problem = |claim: &Claim| {
+            let name = &claim.pod.name;
+            let owner = owners
+                .get(name)
+                .filter(|owner| owner.0 != source || &*owner.1 != origin)?;
+            let message = format!(
+                "pod {name} is defined in {} already; rename or remove one of them",
+                owner.1
+            );
+            let pod = Some(name.to_string());
+            Some(Problem {
+                pod,
+                ..Problem::whole(Reason::Duplicate, message)
+            })
+        };
+        self.duplicates = self.claims.iter().filter_map(problem).collect();
+    }
+
+    /// Everything that is wrong.
+    pub(super) fn all_problems(&self) -> impl Iterator<Item = &Problem> + Clone {
+        self.problems.iter().chain(&self.duplicates)
+    }
+
+    /// What the operator has not been told yet: one event per pod. `find` knows the wanted pods.
+    pub(super) fn new_events(
+        &mut self,
+        origin: &str,
+        find: impl Fn(&str) -> Option<(PodName, PodUid)>,
+    ) -> Vec<ManifestEvent> {
+        let key = |problem: &Problem| (problem.reason, problem.to_string());
+        let now: BTreeSet<_> = self.all_problems().map(key).collect();
+        let mut fresh: Vec<(Option<&str>, Vec<&Problem>)> = Vec::new();
+        for problem in self
+            .all_problems()
+            .filter(|problem| !self.raised.contains(&key(problem)))
+        {
+            let pod = problem.pod.as_deref();
+            match fresh.iter_mut().find(|(of, _)| *of == pod) {
+                Some((_, problems)) => problems.push(problem),
+                None => fresh.push((pod, vec![problem])),
+            }
+        }
+        let mut events: Vec<ManifestEvent> = fresh
+            .into_iter()
+            .map(|(pod, problems)| {
+                let wanted = pod.and_then(&find);
+                report::failed(origin, &problems, pod, wanted)
+            })
+            .collect();
+        if now.is_empty() && !self.raised.is_empty() {
+            events.push(report::recovered(origin));
+        }
+        self.raised = now;
+        events
+    }
+
+    fn hold(&mut self) {
+        for claim in &mut self.claims {
+            claim.held = true;
+        }
+    }
+}
+
+fn digest(bytes: &[u8]) -> (usize, u64) {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    (bytes.len(), hasher.finish())
+}

@@ -1,0 +1,176 @@
+//! What is told of the state: statuses, events, and what is held.
+
+use std::collections::BTreeMap;
+
+use rubelet_api::pod::PodSource;
+use rubelet_base::{PodName, PodUid};
+
+use super::{HeldPod, Key, Source, Trouble, manifest::Manifest};
+use crate::status::{
+    EventReason, ManifestEvent, ManifestPod, ManifestState, ManifestStatus, Problem,
+};
+
+/// So many problems are put into one message.
+const SHOWN_PROBLEMS: usize = 3;
+
+pub(super) fn failed(
+    origin: &str,
+    problems: &[&Problem],
+    pod: Option<&str>,
+    wanted: Option<(PodName, PodUid)>,
+) -> ManifestEvent {
+    let named = pod.and_then(|pod| pod.split_once('/'));
+    let (pod, uid) = match wanted {
+        Some((name, uid)) => (Some(name), Some(uid)),
+        None => (
+            named.map(|(namespace, name)| PodName::new(namespace, name)),
+            None,
+        ),
+    };
+    ManifestEvent {
+        reason: EventReason::FailedManifest,
+        message: format!("{origin}: {}", sum_up(problems.iter().copied())),
+        origin: origin.into(),
+        pod,
+        uid,
+    }
+}
+
+pub(super) fn recovered(origin: &str) -> ManifestEvent {
+    ManifestEvent {
+        reason: EventReason::ManifestRecovered,
+        message: format!("{origin}: good again"),
+        origin: origin.into(),
+        pod: None,
+        uid: None,
+    }
+}
+
+pub(super) fn statuses(
+    sources: &BTreeMap<PodSource, Source>,
+    owners: &BTreeMap<PodName, Key>,
+) -> Vec<ManifestStatus> {
+    let mut statuses = Vec::new();
+    for (source, record) in sources {
+        let trouble = record.trouble.as_ref();
+        if let Some(trouble) = trouble.filter(|t| !record.manifests.contains_key(&t.origin)) {
+            statuses.push(of_source(*source, trouble));
+        }
+        for (origin, manifest) in &record.manifests {
+            let trouble = trouble.filter(|trouble| trouble.origin == *origin);
+            statuses.push(of_manifest((*source, origin), manifest, trouble, owners));
+        }
+    }
+    statuses
+}
+
+fn of_source(source: PodSource, trouble: &Trouble) -> ManifestStatus {
+    ManifestStatus {
+        origin: trouble.origin.clone(),
+        source: source.as_str(),
+        state: ManifestState::Bad,
+        pods: Vec::new(),
+        reason: Some(trouble.problem.reason),
+        message: trouble.problem.to_string(),
+        problems: vec![trouble.problem.clone()],
+        last_good_time: None,
+        last_change_time: None,
+    }
+}
+
+fn of_manifest(
+    (source, origin): (PodSource, &str),
+    manifest: &Manifest,
+    trouble: Option<&Trouble>,
+    owners: &BTreeMap<PodName, Key>,
+) -> ManifestStatus {
+    let trouble = trouble.map(|trouble| &trouble.problem);
+    let problems: Vec<&Problem> = trouble.into_iter().chain(manifest.all_problems()).collect();
+    let mine = |name: &PodName| {
+        owners
+            .get(name)
+            .is_some_and(|owner| owner.0 == source && &*owner.1 == origin)
+    };
+    let pods: Vec<ManifestPod> = manifest
+        .claims
+        .iter()
+        .filter(|claim| mine(&claim.pod.name))
+        .map(|claim| ManifestPod {
+            namespace: (*claim.pod.name.namespace).into(),
+            name: (*claim.pod.name.name).into(),
+            uid: claim.pod.uid.as_str().into(),
+        })
+        .collect();
+    let state = match (
+        manifest.skipped,
+        problems.is_empty(),
+        manifest.claims.is_empty(),
+    ) {
+        (Some(_), ..) => ManifestState::Skipped,
+        (None, false, _) => ManifestState::Bad,
+        (None, true, true) => ManifestState::Empty,
+        (None, true, false) => ManifestState::Ok,
+    };
+    let mut message = sum_up(problems.iter().copied());
+    let held = trouble.is_some() || manifest.claims.iter().any(|claim| claim.held);
+    if state == ManifestState::Bad && held && !pods.is_empty() {
+        message.push_str(" (its last good version counts)");
+    }
+    ManifestStatus {
+        origin: origin.into(),
+        source: source.as_str(),
+        state,
+        pods,
+        reason: manifest
+            .skipped
+            .or(problems.first().map(|problem| problem.reason)),
+        message,
+        problems: problems.into_iter().cloned().collect(),
+        last_good_time: manifest.last_good,
+        last_change_time: manifest.last_change,
+    }
+}
+
+pub(super) fn held(
+    sources: &BTreeMap<PodSource, Source>,
+    owners: &BTreeMap<PodName, Key>,
+) -> Vec<HeldPod> {
+    let mut pods = Vec::new();
+    for (source, record) in sources {
+        for (origin, manifest) in &record.manifests {
+            let all = record.trouble.is_some();
+            for claim in manifest.claims.iter().filter(|claim| all || claim.held) {
+                let name = &claim.pod.name;
+                if owners
+                    .get(name)
+                    .is_some_and(|(s, o)| s == source && o == origin)
+                {
+                    pods.push(HeldPod {
+                        source: source.as_str().into(),
+                        origin: origin.clone(),
+                        namespace: (*name.namespace).into(),
+                        name: (*name.name).into(),
+                        text: (*claim.text).into(),
+                    });
+                }
+            }
+        }
+    }
+    pods.sort();
+    pods
+}
+
+fn sum_up<'a>(problems: impl Iterator<Item = &'a Problem> + Clone) -> String {
+    let shown: Vec<String> = problems
+        .clone()
+        .take(SHOWN_PROBLEMS)
+        .map(Problem::to_string)
+        .collect();
+    let more = problems.count().saturating_sub(SHOWN_PROBLEMS);
+    let more = if more > 0 {
+        format!("; and {more} more")
+    } else {
+        String::new()
+    };
+    shown.join("; ") + &more
+}

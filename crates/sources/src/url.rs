@@ -1,0 +1,124 @@
+//! A manifest behind a URL: asked for at intervals.
+
+mod fetch;
+mod redirect;
+mod target;
+
+use http::HeaderMap;
+use rubelet_api::pod::PodSource;
+use rubelet_base::ErrorChain;
+use tokio::{
+    sync::mpsc,
+    time::{Duration, sleep},
+};
+
+pub use fetch::Roots;
+pub use target::TargetError;
+
+use crate::{
+    state::{Content, Observation},
+    status::{Problem, Reason},
+};
+use fetch::{Answer, Fetcher};
+use target::Target;
+
+/// A URL that can be asked.
+pub(crate) struct UrlSource {
+    origin: Box<str>,
+    fetcher: Fetcher,
+}
+
+impl UrlSource {
+    /// Reads the URL; nothing is asked yet.
+    pub(crate) fn new(url: &str, headers: HeaderMap, roots: Roots) -> Result<Self, TargetError> {
+        let target = Target::parse(url)?;
+        let origin = target.shown().into();
+        Ok(Self {
+            origin,
+            fetcher: Fetcher::new(target, headers, roots),
+        })
+    }
+
+    /// Asks for ever, and tells what each answer was.
+    pub(crate) async fn watch(mut self, every: Duration, out: mpsc::Sender<Observation>) {
+        let mut failures = Failures::default();
+        loop {
+            let observation = self.look(&mut failures).await;
+            if out.send(observation).await.is_err() {
+                return;
+            }
+            sleep(every).await;
+        }
+    }
+
+    async fn look(&mut self, failures: &mut Failures) -> Observation {
+        let origin = self.origin.clone();
+        let content = match self.fetcher.fetch().await {
+            Ok(Answer::Body(body)) => Content::Bytes(body.into()),
+            Ok(Answer::NotModified) => Content::Unchanged,
+            Err(error) => {
+                let message = ErrorChain(&error).to_string();
+                failures.failed(&origin, &message);
+                let problem = Problem::whole(Reason::Unreachable, message);
+                return Observation::Failed {
+                    source: PodSource::Http,
+                    origin,
+                    problem,
+                };
+            }
+        };
+        failures.succeeded(&origin);
+        let manifests = vec![(origin, content)];
+        Observation::Looked {
+            source: PodSource::Http,
+            single: true,
+            manifests,
+        }
+    }
+}
+
+/// How loudly failures are logged: a server that is away for a day must not fill the log.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Failures(u32);
+
+/// As loud as one failure is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Loudness {
+    Warning,
+    LastWarning,
+    Quiet,
+}
+
+impl Failures {
+    const LOUD: u32 = 3;
+
+    fn count(&mut self) -> Loudness {
+        self.0 = self.0.saturating_add(1);
+        match self.0 {
+            ..Self::LOUD => Loudness::Warning,
+            Self::LOUD => Loudness::LastWarning,
+            _ => Loudness::Quiet,
+        }
+    }
+
+    fn failed(&mut self, url: &str, error: &str) {
+        match self.count() {
+            Loudness::Warning => tracing::warn!(url, error, "manifest URL can't be read"),
+            Loudness::LastWarning => tracing::warn!(
+                url,
+                error,
+                "manifest URL can't be read; further failures are logged for debugging only"
+            ),
+            Loudness::Quiet => tracing::debug!(url, error, "manifest URL can't be read"),
+        }
+    }
+
+    fn succeeded(&mut self, url: &str) {
+        if std::mem::take(&mut self.0) > 0 {
+            tracing::info!(url, "manifest URL can be read again");
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

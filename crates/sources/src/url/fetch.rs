@@ -1,0 +1,213 @@
+//! One GET of a manifest URL, redirects included.
+
+use std::{io, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs, pki_types::CertificateDer};
+
+use super::{
+    redirect::{Chain, MAX_REQUESTS, is_redirect},
+    target::{Target, TargetError},
+};
+use crate::state::MAX_MANIFEST_BYTES;
+
+/// A poll that takes longer has failed, whatever it waits for.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Which certificate authorities are trusted.
+#[derive(Debug, Clone, Default)]
+pub enum Roots {
+    /// Those of this machine, read when the first secure request is made. `SSL_CERT_FILE` and
+    /// `SSL_CERT_DIR` count.
+    #[default]
+    System,
+    /// These certificates, in DER.
+    Certificates(Vec<Vec<u8>>),
+}
+
+/// Why a URL could not be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FetchError {
+    #[error("no answer within 10s")]
+    Timeout,
+    #[error("the request failed")]
+    Request(#[source] hyper_util::client::legacy::Error),
+    #[error("the answer is {0}")]
+    Status(StatusCode),
+    #[error("redirected more than {} times", MAX_REQUESTS - 1)]
+    TooManyRedirects,
+    #[error("redirected to something that can't be fetched")]
+    Redirect(#[source] TargetError),
+    #[error("the answer is larger than 10 MiB")]
+    TooLarge,
+    #[error("the answer broke off")]
+    Body(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("no certificate authorities for https; install ca-certificates")]
+    Roots(#[source] io::Error),
+    #[error("a configured certificate authority can't be used")]
+    Tls(#[source] rustls::Error),
+}
+
+/// What a URL answered.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// This.
+    Body(Bytes),
+    /// The same as the time before, as the server says.
+    NotModified,
+}
+
+type Http = Client<HttpConnector, Empty<Bytes>>;
+type Https = Client<HttpsConnector<HttpConnector>, Empty<Bytes>>;
+
+/// Fetches one URL again and again.
+pub(super) struct Fetcher {
+    target: Target,
+    headers: HeaderMap,
+    roots: Roots,
+    http: Http,
+    /// Made when it is needed: the certificate authorities take up memory.
+    https: Option<Https>,
+    etag: Option<HeaderValue>,
+}
+
+impl Fetcher {
+    /// `headers` go with each request; they win over those that are made up here.
+    pub(super) fn new(target: Target, headers: HeaderMap, roots: Roots) -> Self {
+        let http = Client::builder(TokioExecutor::new()).build_http();
+        Self {
+            target,
+            headers,
+            roots,
+            http,
+            https: None,
+            etag: None,
+        }
+    }
+
+    /// Asks once.
+    pub(super) async fn fetch(&mut self) -> Result<Answer, FetchError> {
+        tokio::time::timeout(TIMEOUT, self.get())
+            .await
+            .unwrap_or(Err(FetchError::Timeout))
+    }
+
+    async fn get(&mut self) -> Result<Answer, FetchError> {
+        let conditional = !self.headers.contains_key(header::IF_NONE_MATCH);
+        let mut chain = Chain::new(self.target.clone(), self.request_headers(conditional));
+        let mut target = self.target.clone();
+        let mut headers = chain.headers().clone();
+        for _ in 0..MAX_REQUESTS {
+            let response = self.send(&target, headers).await?;
+            let location = response.headers().get(header::LOCATION);
+            let location = location.and_then(|location| location.to_str().ok());
+            match (response.status(), location) {
+                (StatusCode::OK, _) => return self.body(response).await,
+                (StatusCode::NOT_MODIFIED, _) if conditional && self.etag.is_some() => {
+                    return Ok(Answer::NotModified);
+                }
+                (status, Some(location)) if is_redirect(status) => {
+                    let next = target.join(location).map_err(FetchError::Redirect)?;
+                    headers = chain.follow(&target, &next).clone();
+                    if let Some(authorization) = authorization(&next) {
+                        headers.insert(header::AUTHORIZATION, authorization);
+                    }
+                    target = next;
+                }
+                (status, _) => return Err(FetchError::Status(status)),
+            }
+        }
+        Err(FetchError::TooManyRedirects)
+    }
+
+    fn request_headers(&self, conditional: bool) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        let agent = concat!("rubelet/", env!("CARGO_PKG_VERSION"));
+        headers.insert(header::USER_AGENT, HeaderValue::from_static(agent));
+        headers.extend(authorization(&self.target).map(|value| (header::AUTHORIZATION, value)));
+        if let Some(etag) = self.etag.clone().filter(|_| conditional) {
+            headers.insert(header::IF_NONE_MATCH, etag);
+        }
+        for name in self.headers.keys() {
+            headers.remove(name);
+            for value in self.headers.get_all(name) {
+                headers.append(name, value.clone());
+            }
+        }
+        headers
+    }
+
+    async fn send(
+        &mut self,
+        target: &Target,
+        headers: HeaderMap,
+    ) -> Result<Response<Incoming>, FetchError> {
+        let mut request = Request::new(Empty::new());
+        *request.uri_mut() = target.uri.clone();
+        *request.headers_mut() = headers;
+        let response = if target.is_https() {
+            let https = match &self.https {
+                Some(https) => https,
+                None => self.https.insert(https(&self.roots)?),
+            };
+            https.request(request)
+        } else {
+            self.http.request(request)
+        };
+        response.await.map_err(FetchError::Request)
+    }
+
+    async fn body(&mut self, response: Response<Incoming>) -> Result<Answer, FetchError> {
+        let etag = response.headers().get(header::ETAG).cloned();
+        let limit = usize::try_from(MAX_MANIFEST_BYTES).expect("10 MiB can be counted");
+        let body = Limited::new(response.into_body(), limit)
+            .collect()
+            .await
+            .map_err(|error| {
+                if error.is::<LengthLimitError>() {
+                    FetchError::TooLarge
+                } else {
+                    FetchError::Body(error)
+                }
+            })?;
+        self.etag = etag;
+        Ok(Answer::Body(body.to_bytes()))
+    }
+}
+
+fn authorization(target: &Target) -> Option<HeaderValue> {
+    let mut value = HeaderValue::try_from(target.authorization()?).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+fn https(roots: &Roots) -> Result<Https, FetchError> {
+    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(FetchError::Tls)?;
+    let config = match roots {
+        Roots::System => config.with_native_roots().map_err(FetchError::Roots)?,
+        Roots::Certificates(certificates) => {
+            let mut store = RootCertStore::empty();
+            for certificate in certificates {
+                let certificate = CertificateDer::from(certificate.clone());
+                store.add(certificate).map_err(FetchError::Tls)?;
+            }
+            config.with_root_certificates(store)
+        }
+    };
+    let connector = HttpsConnectorBuilder::new()
+        .with_tls_config(config.with_no_client_auth())
+        .https_only()
+        .enable_http1()
+        .build();
+    Ok(Client::builder(TokioExecutor::new()).build(connector))
+}

@@ -1,0 +1,296 @@
+//! One `rubelet run` against a private containerd, with folders, socket, port and cgroup of its own.
+
+mod builder;
+mod notify;
+mod process;
+mod waiting;
+
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+pub use builder::AgentBuilder;
+pub use notify::Notification;
+
+use crate::command::output_of;
+use crate::http::{self, Response};
+use crate::scratch::Scratch;
+use crate::{Containerd, report, target_dir};
+use notify::Receiver;
+use process::Process;
+
+/// How long an orderly end may take.
+const END_TIMEOUT: Duration = Duration::from_secs(60);
+/// The environment variable that names the program to test.
+const BINARY_VARIABLE: &str = "RUBELET_BIN";
+
+/// An agent. It is killed when the value is dropped; the containers that it started then go away
+/// with their containerd.
+#[derive(Debug)]
+pub struct Agent {
+    scratch: Scratch,
+    dir: PathBuf,
+    node_name: String,
+    healthz_port: u16,
+    runtime_log: PathBuf,
+    receiver: Receiver,
+    process: Process,
+}
+
+/// What a command of `rubelet` printed and how it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CliOutput {
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+    /// The exit code; -1 when a signal ended it.
+    pub code: i32,
+}
+
+/// The program to test: what `RUBELET_BIN` names, else the `rubelet` that cargo built beside the
+/// running program.
+///
+/// # Errors
+/// When it isn't there.
+pub fn binary() -> Result<PathBuf> {
+    let path = match std::env::var_os(BINARY_VARIABLE) {
+        Some(path) => PathBuf::from(path),
+        None => target_dir::profile()?.join("rubelet"),
+    };
+    if !path.is_file() {
+        bail!(
+            "{} is not there: build it with `cargo build --package rubelet`, or name another \
+             one in {BINARY_VARIABLE}",
+            path.display()
+        );
+    }
+    Ok(path)
+}
+
+impl Agent {
+    /// An agent against `containerd`, to be set up and started.
+    pub fn builder(containerd: &Containerd) -> AgentBuilder {
+        AgentBuilder::new(containerd)
+    }
+
+    /// Starts the agent again after it has ended. Does not wait for anything.
+    ///
+    /// # Errors
+    /// When it runs already, or can't be started.
+    pub fn start(&mut self) -> Result<()> {
+        self.receiver.forget();
+        self.process.start()
+    }
+
+    /// Kills the agent and waits for its end. Its containers go on.
+    ///
+    /// # Errors
+    /// When it doesn't run.
+    pub fn kill9(&mut self) -> Result<()> {
+        self.process.kill9()
+    }
+
+    /// Asks the agent to end, as systemd would, and waits for that.
+    ///
+    /// # Errors
+    /// When it doesn't run, or doesn't end within a minute.
+    pub fn terminate(&mut self) -> Result<ExitStatus> {
+        let ended = self.process.terminate(END_TIMEOUT);
+        ended.map_err(|error| self.explained(&error))
+    }
+
+    /// [`Agent::terminate`], then [`Agent::start`].
+    ///
+    /// # Errors
+    /// As those.
+    pub fn restart(&mut self) -> Result<()> {
+        self.terminate()?;
+        self.start()
+    }
+
+    /// The agent's process id; `None` while it doesn't run.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.process.pid()
+    }
+
+    /// When the agent was started last.
+    #[must_use]
+    pub fn started_at(&self) -> Option<Instant> {
+        self.process.started_at()
+    }
+
+    /// How the agent ended by itself, if it did.
+    ///
+    /// # Errors
+    /// When the kernel doesn't tell.
+    pub fn exit_status(&mut self) -> Result<Option<ExitStatus>> {
+        self.process.exit_status()
+    }
+
+    /// The folder that it takes manifests from.
+    #[must_use]
+    pub fn manifest_dir(&self) -> PathBuf {
+        self.dir.join(builder::MANIFESTS)
+    }
+
+    /// The folder that it keeps its state and the pods' volumes in.
+    #[must_use]
+    pub fn root_dir(&self) -> PathBuf {
+        self.dir.join(builder::ROOT)
+    }
+
+    /// The folder of the pods' logs.
+    #[must_use]
+    pub fn pod_logs_dir(&self) -> PathBuf {
+        self.dir.join(builder::POD_LOGS)
+    }
+
+    /// The file of the agent's own log.
+    #[must_use]
+    pub fn log_path(&self) -> PathBuf {
+        self.dir.join(builder::LOG)
+    }
+
+    /// The socket of its local API.
+    #[must_use]
+    pub fn api_socket(&self) -> PathBuf {
+        self.dir.join(builder::API_SOCKET)
+    }
+
+    /// Its configuration file.
+    #[must_use]
+    pub fn config_path(&self) -> PathBuf {
+        self.dir.join(builder::CONFIG)
+    }
+
+    /// The port of `/healthz` on 127.0.0.1.
+    #[must_use]
+    pub fn healthz_port(&self) -> u16 {
+        self.healthz_port
+    }
+
+    /// Puts a manifest into the folder in one step, by a rename from outside of it.
+    ///
+    /// # Errors
+    /// When the file can't be written.
+    pub fn write_manifest(&self, name: &str, text: &str) -> Result<()> {
+        builder::write_manifest(&self.dir, name, text)
+    }
+
+    /// Takes a manifest out of the folder.
+    ///
+    /// # Errors
+    /// When it isn't there.
+    pub fn remove_manifest(&self, name: &str) -> Result<()> {
+        let path = self.manifest_dir().join(name);
+        std::fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))
+    }
+
+    /// GET from the local API.
+    ///
+    /// # Errors
+    /// When the agent doesn't answer.
+    pub fn get(&self, path: &str) -> Result<Response> {
+        http::get_unix(&self.api_socket(), path)
+    }
+
+    /// GET from the local API of something in JSON.
+    ///
+    /// # Errors
+    /// When the agent doesn't answer with status 200 and JSON.
+    pub fn get_json(&self, path: &str) -> Result<Value> {
+        let response = self.get(path)?;
+        if response.status != 200 {
+            bail!(
+                "GET {path} gave status {}: {}",
+                response.status,
+                response.text()
+            );
+        }
+        serde_json::from_slice(&response.body)
+            .with_context(|| format!("GET {path} gave no JSON: {}", response.text()))
+    }
+
+    /// The name of the pod that a manifest calls `name`: the node's name is added to it.
+    #[must_use]
+    pub fn full_name(&self, name: &str) -> String {
+        format!("{name}-{}", self.node_name)
+    }
+
+    /// All pods as the local API shows them.
+    ///
+    /// # Errors
+    /// As [`Agent::get_json`].
+    pub fn pods(&self) -> Result<Vec<Value>> {
+        let mut list = self.get_json("/api/v1/pods")?;
+        match list["items"].take() {
+            Value::Array(items) => Ok(items),
+            _ => bail!("the pod list has no items: {list}"),
+        }
+    }
+
+    /// The pod that a manifest calls `name`; here the node's name is added to it.
+    ///
+    /// # Errors
+    /// As [`Agent::get_json`].
+    pub fn pod(&self, name: &str) -> Result<Option<Value>> {
+        let full = self.full_name(name);
+        let mut pods = self.pods()?;
+        pods.retain(|pod| pod["metadata"]["name"] == full);
+        Ok(pods.pop())
+    }
+
+    /// GET from the health port.
+    ///
+    /// # Errors
+    /// When the agent doesn't answer.
+    pub fn health(&self, path: &str) -> Result<Response> {
+        http::get_tcp(&format!("127.0.0.1:{}", self.healthz_port), path)
+    }
+
+    /// Runs a command of `rubelet` that talks to this agent.
+    ///
+    /// # Errors
+    /// When it can't be started; an exit code other than 0 is no error here.
+    pub fn cli(&self, arguments: &[&str]) -> Result<CliOutput> {
+        let output = output_of(self.cli_command().args(arguments))?;
+        Ok(CliOutput {
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            code: output.status.code().unwrap_or(-1),
+        })
+    }
+
+    /// The beginning of a command line that talks to this agent, for commands that don't end by
+    /// themselves.
+    #[must_use]
+    pub fn cli_command(&self) -> Command {
+        let mut command = self.scratch.command(&self.process.program);
+        command.env("RUBELET_SOCKET", self.api_socket());
+        command
+    }
+
+    /// What the agent told systemd since it was started last.
+    #[must_use]
+    pub fn notifications(&self) -> Vec<Notification> {
+        self.receiver.all()
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            report::say(&self.circumstances());
+        }
+        if self.pid().is_some()
+            && let Err(error) = self.kill9()
+        {
+            report::say(&format!("{error:#}"));
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Setting an agent up: its folders, configuration file, flags and environment.
+
+use std::ffi::OsString;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value, json};
+
+use super::notify::Receiver;
+use super::process::Process;
+use super::{Agent, binary};
+use crate::Containerd;
+use crate::cleanup::cgroups;
+use crate::scratch::Scratch;
+
+/// The name of the node unless another one is asked for.
+const NODE_NAME: &str = "testnode";
+
+pub(super) const MANIFESTS: &str = "manifests";
+pub(super) const ROOT: &str = "root";
+pub(super) const POD_LOGS: &str = "logs";
+pub(super) const LOG: &str = "agent.log";
+pub(super) const API_SOCKET: &str = "api.sock";
+pub(super) const CONFIG: &str = "config.yaml";
+const NOTIFY_SOCKET: &str = "notify.sock";
+/// Where manifests are written before they are moved into their folder.
+const STAGING: &str = "staging";
+
+/// What an agent is started with.
+#[derive(Debug)]
+#[must_use]
+pub struct AgentBuilder {
+    scratch: Scratch,
+    runtime_log: PathBuf,
+    endpoint: String,
+    node_name: String,
+    program: Option<PathBuf>,
+    config: Map<String, Value>,
+    flags: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    manifests: Vec<(String, String)>,
+}
+
+impl AgentBuilder {
+    pub(super) fn new(containerd: &Containerd) -> Self {
+        Self {
+            scratch: containerd.scratch().clone(),
+            runtime_log: containerd.log_path(),
+            endpoint: containerd.endpoint(),
+            node_name: NODE_NAME.to_owned(),
+            program: None,
+            config: Map::new(),
+            flags: Vec::new(),
+            environment: Vec::new(),
+            manifests: Vec::new(),
+        }
+    }
+
+    /// Sets a field of the KubeletConfiguration, in place of what the test bed sets.
+    pub fn config(mut self, field: &str, value: impl Into<Value>) -> Self {
+        self.config.insert(field.to_owned(), value.into());
+        self
+    }
+
+    /// Sets one of Rubelet's own options, a field below `rubelet:`.
+    pub fn own_option(mut self, field: &str, value: impl Into<Value>) -> Self {
+        let own = self.config.entry("rubelet").or_insert_with(|| json!({}));
+        own[field] = value.into();
+        self
+    }
+
+    /// Adds a flag, such as `--node-ip=127.0.0.1`.
+    pub fn flag(mut self, flag: impl Into<OsString>) -> Self {
+        self.flags.push(flag.into());
+        self
+    }
+
+    /// Sets an environment variable.
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// Asks for watchdog messages, as systemd does for a unit with `WatchdogSec`.
+    pub fn watchdog(self, period: Duration) -> Self {
+        self.env("WATCHDOG_USEC", period.as_micros().to_string())
+    }
+
+    /// Uses another runtime endpoint than the containerd's own, such as a proxy before it.
+    pub fn endpoint(mut self, endpoint: impl Into<String>) -> Self {
+        self.endpoint = endpoint.into();
+        self
+    }
+
+    /// Gives the node another name than `testnode`; the pods of a folder carry it at the end of
+    /// their own names.
+    pub fn node_name(mut self, name: impl Into<String>) -> Self {
+        self.node_name = name.into();
+        self
+    }
+
+    /// Runs this program in place of the one that [`binary`] finds.
+    pub fn program(mut self, path: impl Into<PathBuf>) -> Self {
+        self.program = Some(path.into());
+        self
+    }
+
+    /// Puts a manifest into the folder before the agent is started.
+    pub fn manifest(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+        self.manifests.push((name.into(), text.into()));
+        self
+    }
+
+    /// Makes the folders and files, and starts the agent. Does not wait for anything.
+    ///
+    /// # Errors
+    /// When there is no program to test, or it can't be started.
+    pub fn start(self) -> Result<Agent> {
+        let mut agent = self.prepare()?;
+        agent.start()?;
+        Ok(agent)
+    }
+
+    /// Makes the folders and files, but doesn't start the agent yet.
+    ///
+    /// # Errors
+    /// When there is no program to test, or a file can't be written.
+    pub fn prepare(self) -> Result<Agent> {
+        let dir = free_dir(&self.scratch)?;
+        for name in [MANIFESTS, ROOT, POD_LOGS, STAGING] {
+            std::fs::create_dir_all(dir.join(name))?;
+        }
+        for (name, text) in &self.manifests {
+            write_manifest(&dir, name, text)?;
+        }
+        // The kubelet wants its root cgroup to be there.
+        cgroups::create(self.scratch.tag())?;
+        let healthz_port = free_port()?;
+        let config = serde_json::to_string_pretty(&self.whole_config(&dir, healthz_port))?;
+        std::fs::write(dir.join(CONFIG), config)?;
+        let notify = dir.join(NOTIFY_SOCKET);
+        let receiver = Receiver::bind(&notify)?;
+        let mut environment = self.environment;
+        environment.push(("NOTIFY_SOCKET".into(), notify.into()));
+        let mut arguments = arguments(&dir, &self.endpoint, &self.node_name);
+        arguments.extend(self.flags);
+        let process = Process {
+            scratch: self.scratch.clone(),
+            program: self.program.map_or_else(binary, Ok)?,
+            arguments,
+            environment,
+            log: dir.join(LOG),
+            child: None,
+            started_at: None,
+        };
+        Ok(Agent {
+            scratch: self.scratch,
+            dir,
+            node_name: self.node_name,
+            healthz_port,
+            runtime_log: self.runtime_log,
+            receiver,
+            process,
+        })
+    }
+
+    fn whole_config(&self, dir: &Path, healthz_port: u16) -> Value {
+        let mut config = json!({
+            "apiVersion": "kubelet.config.k8s.io/v1beta1",
+            "kind": "KubeletConfiguration",
+            "podLogsDir": dir.join(POD_LOGS),
+            "healthzPort": healthz_port,
+            "cgroupRoot": self.scratch.cgroup_root(),
+            "failCgroupV1": false,
+            "rubelet": { "socket": dir.join(API_SOCKET) },
+        });
+        for (field, value) in &self.config {
+            match (config.get_mut(field), value) {
+                // Options of our own are added to those that are there, not put in their place.
+                (Some(Value::Object(there)), Value::Object(more)) => there.extend(more.clone()),
+                _ => config[field] = value.clone(),
+            }
+        }
+        config
+    }
+}
+
+fn arguments(dir: &Path, endpoint: &str, node_name: &str) -> Vec<OsString> {
+    let flags: [(&str, OsString); 5] = [
+        ("--config", dir.join(CONFIG).into()),
+        ("--pod-manifest-path", dir.join(MANIFESTS).into()),
+        ("--root-dir", dir.join(ROOT).into()),
+        ("--container-runtime-endpoint", endpoint.into()),
+        ("--hostname-override", node_name.into()),
+    ];
+    let mut arguments: Vec<OsString> = vec!["run".into()];
+    arguments.extend(
+        flags
+            .into_iter()
+            .flat_map(|(name, value)| [name.into(), value]),
+    );
+    arguments
+}
+
+/// Writes a manifest beside the folder and moves it in, so that it is never seen half-written.
+pub(super) fn write_manifest(dir: &Path, name: &str, text: &str) -> Result<()> {
+    let staged = dir.join(STAGING).join(name);
+    std::fs::write(&staged, text).with_context(|| format!("cannot write {}", staged.display()))?;
+    let path = dir.join(MANIFESTS).join(name);
+    std::fs::rename(&staged, &path).with_context(|| format!("cannot make {}", path.display()))
+}
+
+/// A new folder for one more agent of the instance.
+fn free_dir(scratch: &Scratch) -> Result<PathBuf> {
+    for number in 1_u32.. {
+        let dir = scratch.dir().join(format!("a{number}"));
+        match std::fs::create_dir(&dir) {
+            Ok(()) => return Ok(dir),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot create {}", dir.display()));
+            }
+        }
+    }
+    unreachable!("some number is free")
+}
+
+/// A port of 127.0.0.1 that nobody listens on now.
+fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind("127.0.0.1:0").context("no port is free on 127.0.0.1")?;
+    Ok(listener.local_addr()?.port())
+}

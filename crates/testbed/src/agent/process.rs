@@ -1,0 +1,94 @@
+//! The agent's process: starting, ending, killing.
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::Signal;
+
+use crate::containerd::daemon::signal;
+use crate::scratch::Scratch;
+use crate::{clock, proc, wait};
+
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) scratch: Scratch,
+    pub(super) program: PathBuf,
+    pub(super) arguments: Vec<OsString>,
+    pub(super) environment: Vec<(OsString, OsString)>,
+    pub(super) log: PathBuf,
+    pub(super) child: Option<Child>,
+    pub(super) started_at: Option<Instant>,
+}
+
+impl Process {
+    pub(super) fn pid(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
+    pub(super) fn started_at(&self) -> Option<Instant> {
+        self.started_at
+    }
+
+    pub(super) fn start(&mut self) -> Result<()> {
+        if self.exit_status()?.is_none() && self.child.is_some() {
+            bail!("the agent runs already");
+        }
+        let log = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.log)?;
+        let mut command = self.scratch.command(&self.program);
+        command
+            .args(&self.arguments)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            // Ctrl-C at a terminal is for the program that runs the test bed.
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::from(log.try_clone()?))
+            .stderr(Stdio::from(log));
+        self.started_at = Some(clock::now());
+        let child = command
+            .spawn()
+            .with_context(|| format!("cannot start {}", self.program.display()))?;
+        self.child = Some(child);
+        Ok(())
+    }
+
+    pub(super) fn kill9(&mut self) -> Result<()> {
+        let Some(mut child) = self.child.take() else {
+            bail!("the agent doesn't run")
+        };
+        child.kill().context("cannot kill the agent")?;
+        child.wait().context("cannot wait for the agent's end")?;
+        Ok(())
+    }
+
+    pub(super) fn terminate(&mut self, timeout: Duration) -> Result<ExitStatus> {
+        let Some(child) = &mut self.child else {
+            bail!("the agent doesn't run")
+        };
+        signal(child, Signal::TERM)?;
+        let status = wait::until("the agent has ended", timeout, || Ok(child.try_wait()?))?;
+        self.child = None;
+        Ok(status)
+    }
+
+    /// Whether the process was started and has ended by itself since.
+    pub(super) fn has_ended(&self) -> bool {
+        self.pid()
+            .is_some_and(|pid| proc::Stat::of(pid).is_none_or(|stat| stat.state == 'Z'))
+    }
+
+    /// How the process ended by itself, if it did.
+    pub(super) fn exit_status(&mut self) -> Result<Option<ExitStatus>> {
+        match &mut self.child {
+            Some(child) => Ok(child.try_wait()?),
+            None => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Waiting for an agent, and what to show when the wait was in vain.
+
+use std::time::Duration;
+
+use anyhow::{Error, Result, anyhow, bail};
+use serde_json::Value;
+
+use super::{Agent, Notification};
+use crate::{clock, report, wait};
+
+/// How often a wait for systemd's side looks whether the agent still runs.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+impl Agent {
+    /// Waits until the agent has told systemd something that `wanted` takes, since it was started
+    /// last; what it told.
+    ///
+    /// # Errors
+    /// When that takes longer than `timeout` or the agent ends by itself, with the circumstances.
+    pub fn wait_notification(
+        &self,
+        what: &str,
+        timeout: Duration,
+        wanted: impl Fn(&Notification) -> bool,
+    ) -> Result<Notification> {
+        let deadline = clock::now() + timeout;
+        loop {
+            let left = deadline.saturating_duration_since(clock::now());
+            if let Some(told) = self.receiver.wait(left.min(LOOK_EVERY), &wanted) {
+                return Ok(told);
+            }
+            if self.process.has_ended() {
+                return Err(self.explained(&anyhow!("the agent has ended before {what}")));
+            }
+            if left.is_zero() {
+                return Err(self.explained(&anyhow!("waited {timeout:?} in vain until {what}")));
+            }
+        }
+    }
+
+    /// Waits until the agent's status text for systemd is one that `wanted` takes; that text.
+    ///
+    /// # Errors
+    /// When that takes longer than `timeout` or the agent ends by itself, with the circumstances.
+    pub fn wait_status(&self, timeout: Duration, wanted: impl Fn(&str) -> bool) -> Result<String> {
+        let is_wanted = |told: &Notification| told.status().is_some_and(&wanted);
+        let told = self.wait_notification("the status text is as wanted", timeout, is_wanted)?;
+        Ok(told.status().unwrap_or_default().to_owned())
+    }
+
+    /// Waits until the agent has told systemd that it is ready.
+    ///
+    /// # Errors
+    /// When that takes longer than `timeout` or the agent ends by itself, with the circumstances.
+    pub fn wait_ready(&self, timeout: Duration) -> Result<()> {
+        self.wait_notification("the agent is ready", timeout, Notification::is_ready)
+            .map(drop)
+    }
+
+    /// Looks at `probe` until it gives a value and returns that value. An error that `probe` gives
+    /// is no end, but part of the message when the time is over.
+    ///
+    /// # Errors
+    /// When that takes longer than `timeout` or the agent ends by itself, with the circumstances.
+    pub fn wait_for<T>(
+        &self,
+        what: &str,
+        timeout: Duration,
+        mut probe: impl FnMut(&Self) -> Result<Option<T>>,
+    ) -> Result<T> {
+        let mut last_error = None;
+        let waited = wait::until(what, timeout, || match probe(self) {
+            Ok(None) if self.process.has_ended() => bail!("the agent has ended before {what}"),
+            Ok(value) => Ok(value),
+            Err(error) if self.process.has_ended() => {
+                Err(error.context(format!("the agent has ended before {what}")))
+            }
+            Err(error) => {
+                last_error = Some(error);
+                Ok(None)
+            }
+        });
+        waited.map_err(|error| match last_error {
+            Some(last) => self.explained(&anyhow!("{error:#}; the last look failed: {last:#}")),
+            None => self.explained(&error),
+        })
+    }
+
+    /// The error with the circumstances under it.
+    pub(super) fn explained(&self, error: &Error) -> Error {
+        anyhow!("{error:#}\n{}", self.circumstances())
+    }
+
+    /// What a person needs to see when something went wrong: pods, what systemd was told, the ends
+    /// of the agent's and containerd's logs.
+    #[must_use]
+    pub fn circumstances(&self) -> String {
+        let pods = match self.pods() {
+            Ok(pods) => pods.iter().map(pod_line).collect::<Vec<_>>().join("\n"),
+            Err(error) => format!("{error:#}"),
+        };
+        let told: Vec<String> = self
+            .notifications()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let told = told[told.len().saturating_sub(5)..].join("\n");
+        format!(
+            "--- pods\n{pods}\n--- told systemd\n{told}\n--- end of the agent's log\n{}\n--- end \
+             of containerd's log\n{}",
+            report::tail(&self.log_path(), 40),
+            report::tail(&self.runtime_log, 15),
+        )
+    }
+}
+
+fn pod_line(pod: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let statuses = pod["status"]["containerStatuses"].as_array();
+    let containers: Vec<String> = statuses
+        .into_iter()
+        .flatten()
+        .map(|one| {
+            format!(
+                "{} {} restarts={}",
+                text(&one["name"]),
+                one["state"],
+                one["restartCount"]
+            )
+        })
+        .collect();
+    format!(
+        "{} {} {}",
+        text(&pod["metadata"]["name"]),
+        text(&pod["status"]["phase"]),
+        containers.join("; ")
+    )
+}

@@ -1,0 +1,56 @@
+//! Running another program to its end and keeping what it said.
+
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// Runs `command` with nothing on its standard input; its standard output as text.
+///
+/// # Errors
+/// When it can't be started or its exit code isn't 0; the message holds the command line and what
+/// it printed on standard error.
+pub fn stdout_of(command: &mut Command) -> Result<String> {
+    let output = output_of(command)?;
+    if !output.status.success() {
+        bail!(
+            "`{}` failed ({}): {}",
+            line(command),
+            output.status,
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Runs `command` with nothing on its standard input; its exit status and output, whatever they are.
+///
+/// # Errors
+/// When it can't be started.
+pub fn output_of(command: &mut Command) -> Result<Output> {
+    command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start `{}`", line(command)))
+}
+
+/// The command line as a person would type it.
+#[must_use]
+pub fn line(command: &Command) -> String {
+    let mut words = vec![command.get_program().to_string_lossy()];
+    words.extend(command.get_args().map(|arg| arg.to_string_lossy()));
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_program_is_reported_with_its_command_line_and_its_own_words() {
+        let error =
+            stdout_of(Command::new("sh").args(["-c", "echo no luck >&2; exit 3"])).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("sh -c echo no luck"), "{text}");
+        assert!(text.contains("exit status: 3): no luck"), "{text}");
+    }
+}

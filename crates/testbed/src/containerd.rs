@@ -1,0 +1,226 @@
+//! One private containerd: own folders, socket, network, cgroups and images.
+
+mod config;
+pub(crate) mod daemon;
+mod setup;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+
+use crate::command::stdout_of;
+use crate::packages::containerd::Binaries;
+use crate::scratch::Scratch;
+use crate::scratch::lock::HostLock;
+use crate::{CriTruth, cleanup, images, packages, report, sweep};
+use daemon::Daemon;
+
+/// The containerd namespace in which its CRI service keeps everything.
+const NAMESPACE: &str = "k8s.io";
+/// How long a start may take on a busy machine.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long an orderly stop may take.
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A running private containerd. When the value is dropped, everything of it is removed: its
+/// processes and containers, mounts, cgroups, network and folder.
+#[derive(Debug)]
+pub struct Containerd {
+    scratch: Scratch,
+    binaries: Binaries,
+    daemon: Mutex<Daemon>,
+    removed: bool,
+}
+
+impl Containerd {
+    /// Starts one, with the images of [`images`] imported. Installs what is missing, and first
+    /// removes what killed runs left behind.
+    ///
+    /// # Errors
+    /// When something can't be installed, or containerd isn't ready within a minute; the message
+    /// holds the end of its log.
+    pub fn start() -> Result<Self> {
+        packages::ensure()?;
+        let binaries = packages::containerd::ensure()?;
+        sweep()?;
+        let scratch = Scratch::create(&HostLock::take()?)?;
+        // From here on, dropping the value removes what was made so far.
+        let daemon = Mutex::new(Daemon::new(&scratch, &binaries));
+        let containerd = Self {
+            scratch,
+            binaries,
+            daemon,
+            removed: false,
+        };
+        setup::write_files(&containerd.scratch, containerd.binaries.major())?;
+        containerd.resume()?;
+        images::import(&containerd)?;
+        Ok(containerd)
+    }
+
+    /// One instance for all tests of this process that run at the same time; it goes away with
+    /// the last of them. Not for tests that stop or kill it.
+    ///
+    /// # Errors
+    /// As [`Containerd::start`].
+    pub fn shared() -> Result<Arc<Self>> {
+        static SHARED: Mutex<Weak<Containerd>> = Mutex::new(Weak::new());
+        let mut shared = SHARED
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(running) = shared.upgrade() {
+            return Ok(running);
+        }
+        let started = Arc::new(Self::start()?);
+        *shared = Arc::downgrade(&started);
+        Ok(started)
+    }
+
+    /// The private folder and name of this instance.
+    #[must_use]
+    pub fn scratch(&self) -> &Scratch {
+        &self.scratch
+    }
+
+    /// The version of containerd, such as `2.1.9`.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.binaries.version
+    }
+
+    /// The Debian suite that this containerd came from.
+    #[must_use]
+    pub fn suite(&self) -> &str {
+        &self.binaries.suite
+    }
+
+    /// The path of its socket.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.scratch.dir().join(config::SOCKET)
+    }
+
+    /// Its socket as a CRI endpoint, `unix:///…`.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        format!("unix://{}", self.socket().display())
+    }
+
+    /// Its log file.
+    #[must_use]
+    pub fn log_path(&self) -> PathBuf {
+        self.scratch.dir().join("containerd.log")
+    }
+
+    /// The process id of containerd itself; `None` while it is stopped.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.daemon().pid()
+    }
+
+    /// Runs `ctr` in the CRI's namespace; its standard output.
+    ///
+    /// # Errors
+    /// When it fails; the message holds what it said.
+    pub fn ctr(&self, arguments: &[&str]) -> Result<String> {
+        let mut command = self.scratch.command(self.binaries.bin.join("ctr"));
+        command
+            .arg("--address")
+            .arg(self.socket())
+            .args(["--namespace", NAMESPACE]);
+        stdout_of(command.args(arguments))
+    }
+
+    /// What this runtime itself knows of pods and containers.
+    ///
+    /// # Errors
+    /// When no client can be made.
+    pub fn truth(&self) -> Result<CriTruth> {
+        CriTruth::new(&self.endpoint())
+    }
+
+    /// Stops containerd in an orderly way; its containers go on.
+    ///
+    /// # Errors
+    /// When it doesn't end.
+    pub fn halt(&self) -> Result<()> {
+        self.daemon().halt(STOP_TIMEOUT)
+    }
+
+    /// Kills containerd; its containers go on.
+    ///
+    /// # Errors
+    /// When it doesn't end.
+    pub fn kill9(&self) -> Result<()> {
+        self.daemon().kill9()
+    }
+
+    /// Starts containerd again after [`Containerd::halt`] or [`Containerd::kill9`] and waits until
+    /// it answers. Does nothing when it runs.
+    ///
+    /// # Errors
+    /// When it isn't ready within a minute; the message holds the end of its log.
+    pub fn resume(&self) -> Result<()> {
+        self.daemon().start()?;
+        let ready = self
+            .truth()
+            .and_then(|truth| truth.wait_ready(START_TIMEOUT));
+        ready.map_err(|error| {
+            let log = self.log_tail();
+            anyhow!("containerd is not ready: {error:#}\n--- end of its log\n{log}")
+        })
+    }
+
+    /// Stops containerd and starts it again; its containers go on.
+    ///
+    /// # Errors
+    /// As [`Containerd::halt`] and [`Containerd::resume`].
+    pub fn restart(&self) -> Result<()> {
+        self.halt()?;
+        self.resume()
+    }
+
+    /// The last lines of its log.
+    #[must_use]
+    pub fn log_tail(&self) -> String {
+        report::tail(&self.log_path(), 30)
+    }
+
+    /// Removes everything of this instance now, and tells what failed.
+    ///
+    /// # Errors
+    /// What could not be removed.
+    pub fn remove(mut self) -> Result<()> {
+        self.remove_all()
+    }
+
+    fn remove_all(&mut self) -> Result<()> {
+        if self.removed {
+            return Ok(());
+        }
+        self.removed = true;
+        let killed = self.daemon().kill9();
+        let removed = cleanup::remove(&self.scratch, &HostLock::take()?);
+        killed.and(removed)
+    }
+
+    fn daemon(&self) -> std::sync::MutexGuard<'_, Daemon> {
+        // A test that panicked must not keep its instance from being removed.
+        self.daemon
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Drop for Containerd {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            report::say(&format!("--- end of containerd's log\n{}", self.log_tail()));
+        }
+        if let Err(error) = self.remove_all() {
+            report::say(&format!("{error:#}"));
+        }
+    }
+}

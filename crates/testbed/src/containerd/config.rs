@@ -1,0 +1,140 @@
+//! The configuration files of one private containerd, in the form that its version reads.
+
+use std::path::Path;
+
+use crate::packages::RUNC;
+use crate::scratch::Scratch;
+
+/// The image of the sandbox container, built by [`crate::images`].
+const SANDBOX_IMAGE: &str = crate::images::PAUSE;
+
+/// Where one containerd keeps its things.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layout<'a> {
+    pub(super) dir: &'a Path,
+    pub(super) snapshotter: &'a str,
+}
+
+/// The main configuration file: form 3 since containerd 2, form 2 before.
+pub(super) fn main_file(layout: Layout<'_>, major: u32) -> String {
+    if major >= 2 {
+        form_3(layout)
+    } else {
+        form_2(layout)
+    }
+}
+
+fn form_3(Layout { dir, snapshotter }: Layout<'_>) -> String {
+    let dir = dir.display();
+    let runtime = "plugins.'io.containerd.cri.v1.runtime'";
+    let images = "plugins.'io.containerd.cri.v1.images'";
+    format!(
+        "version = 3\n{head}
+[{images}]
+snapshotter = '{snapshotter}'
+[{images}.pinned_images]
+sandbox = '{SANDBOX_IMAGE}'
+[{runtime}]
+restrict_oom_score_adj = true
+disable_apparmor = true
+netns_mounts_under_state_dir = true
+[{runtime}.cni]
+bin_dirs = ['{dir}/cni/bin']
+conf_dir = '{dir}/cni/conf'
+[{runtime}.containerd.runtimes.runc]
+runtime_type = 'io.containerd.runc.v2'
+[{runtime}.containerd.runtimes.runc.options]
+BinaryName = '{RUNC}'
+Root = '{dir}/runc'
+SystemdCgroup = false
+",
+        head = head(&dir.to_string()),
+    )
+}
+
+fn form_2(Layout { dir, snapshotter }: Layout<'_>) -> String {
+    let dir = dir.display();
+    let cri = "plugins.'io.containerd.grpc.v1.cri'";
+    format!(
+        "version = 2\n{head}
+[{cri}]
+restrict_oom_score_adj = true
+disable_apparmor = true
+netns_mounts_under_state_dir = true
+sandbox_image = '{SANDBOX_IMAGE}'
+[{cri}.cni]
+bin_dir = '{dir}/cni/bin'
+conf_dir = '{dir}/cni/conf'
+[{cri}.containerd]
+snapshotter = '{snapshotter}'
+[{cri}.containerd.runtimes.runc]
+runtime_type = 'io.containerd.runc.v2'
+[{cri}.containerd.runtimes.runc.options]
+BinaryName = '{RUNC}'
+Root = '{dir}/runc'
+SystemdCgroup = false
+",
+        head = head(&dir.to_string()),
+    )
+}
+
+fn head(dir: &str) -> String {
+    format!(
+        "root = '{dir}/root'
+state = '{dir}/state'
+temp = '{dir}/temp'
+[grpc]
+address = '{dir}/{SOCKET}'
+[plugins.'io.containerd.internal.v1.opt']
+path = '{dir}/opt'
+[plugins.'io.containerd.nri.v1.nri']
+disable = true"
+    )
+}
+
+/// The file name of the socket that containerd listens on.
+pub(super) const SOCKET: &str = "c.sock";
+
+/// The network of the pods: one bridge of the instance's own, addresses from its own subnet, host
+/// ports through NAT. Pods reach each other and the host; nothing is forwarded to the outside.
+pub(super) fn network(scratch: &Scratch) -> serde_json::Value {
+    serde_json::json!({
+        "cniVersion": "1.0.0",
+        "name": scratch.network_name(),
+        "plugins": [
+            {
+                "type": "bridge",
+                "bridge": scratch.bridge(),
+                "isGateway": true,
+                "hairpinMode": true,
+                "ipam": {
+                    "type": "host-local",
+                    "ranges": [[{ "subnet": scratch.subnet() }]],
+                    "routes": [{ "dst": "0.0.0.0/0" }],
+                    "dataDir": scratch.dir().join("cni/addresses"),
+                },
+            },
+            { "type": "portmap", "capabilities": { "portMappings": true } },
+        ],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_major_version_gets_the_form_it_reads() {
+        let layout = Layout {
+            dir: Path::new("/tmp/x"),
+            snapshotter: "overlayfs",
+        };
+        for (major, first_line) in [(1, "version = 2"), (2, "version = 3"), (3, "version = 3")] {
+            let text = main_file(layout, major);
+            assert_eq!(text.lines().next(), Some(first_line));
+            assert!(text.contains("restrict_oom_score_adj = true"));
+            assert!(text.contains("address = '/tmp/x/c.sock'"));
+            assert!(!text.contains("/run/"), "{text}");
+        }
+    }
+}

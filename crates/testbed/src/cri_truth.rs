@@ -1,0 +1,234 @@
+//! What the runtime itself knows, asked over CRI without any agent in between.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use rubelet_cri::{CriErrorKind, CriResult, ImageService, RuntimeService, v1};
+use rubelet_cri_grpc::{CriClient, Timeouts};
+use tokio::runtime::Runtime;
+
+use crate::wait;
+
+/// The longest that one question may take.
+const TIMEOUTS: Timeouts = Timeouts {
+    request: Duration::from_secs(60),
+};
+
+/// A blocking CRI client. Not for use inside of an async runtime.
+pub struct CriTruth {
+    client: CriClient,
+    runtime: Runtime,
+}
+
+/// A sandbox as the runtime lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sandbox {
+    /// The runtime's id.
+    pub id: String,
+    /// Name of the pod.
+    pub pod: String,
+    /// Namespace of the pod.
+    pub namespace: String,
+    /// Uid of the pod.
+    pub uid: String,
+    /// How many sandboxes the pod had before this one.
+    pub attempt: u32,
+    /// Whether it is ready.
+    pub ready: bool,
+}
+
+/// A container as the runtime lists it, running or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Container {
+    /// The runtime's id.
+    pub id: String,
+    /// The id of its sandbox.
+    pub sandbox: String,
+    /// Name of the pod, from the label `io.kubernetes.pod.name`.
+    pub pod: String,
+    /// Name of the container in the pod.
+    pub name: String,
+    /// How many times this container was made before.
+    pub attempt: u32,
+    /// Created, running or exited.
+    pub state: v1::ContainerState,
+    /// When it was created, in nanoseconds since 1970.
+    pub created_at: i64,
+    /// The annotation `io.kubernetes.container.restartCount`, if it is there.
+    pub restart_count: Option<u32>,
+}
+
+impl Container {
+    /// Whether it runs.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.state == v1::ContainerState::ContainerRunning
+    }
+}
+
+impl CriTruth {
+    /// A client for the runtime at `endpoint`; connects with the first question.
+    ///
+    /// # Errors
+    /// When the endpoint names no unix socket.
+    pub fn new(endpoint: &str) -> Result<Self> {
+        let client = CriClient::connect_lazy(endpoint, TIMEOUTS)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("cannot start an async runtime")?;
+        Ok(Self { client, runtime })
+    }
+
+    /// The client itself, for calls that have no method here; see [`CriTruth::block_on`].
+    #[must_use]
+    pub fn client(&self) -> &CriClient {
+        &self.client
+    }
+
+    /// Waits for a call made with [`CriTruth::client`].
+    pub fn block_on<T>(&self, call: impl Future<Output = T>) -> T {
+        self.runtime.block_on(call)
+    }
+
+    /// Waits until the runtime answers and says that it and its network are ready.
+    ///
+    /// # Errors
+    /// When that takes longer than `timeout`; the message holds the last answer.
+    pub fn wait_ready(&self, timeout: Duration) -> Result<()> {
+        let mut answer = String::from("no answer yet");
+        let ready = wait::until(
+            "the runtime and its network are ready",
+            timeout,
+            || match self.block_on(self.client.status(v1::StatusRequest::default())) {
+                Ok(response) => {
+                    let conditions = response.status.unwrap_or_default().conditions;
+                    answer = conditions
+                        .iter()
+                        .map(|c| format!("{}={} {}", c.r#type, c.status, c.message))
+                        .collect::<Vec<_>>()
+                        .join(", ");
+                    let ready = !conditions.is_empty() && conditions.iter().all(|c| c.status);
+                    Ok(ready.then_some(()))
+                }
+                Err(error) => {
+                    answer = error.to_string();
+                    Ok(None)
+                }
+            },
+        );
+        ready.with_context(|| format!("its last answer: {answer}"))
+    }
+
+    /// All sandboxes, ready or not.
+    ///
+    /// # Errors
+    /// When the runtime can't be asked.
+    pub fn sandboxes(&self) -> Result<Vec<Sandbox>> {
+        let request = v1::ListPodSandboxRequest::default();
+        let listed = self.ask(|| self.client.list_pod_sandbox(request.clone()))?;
+        Ok(listed.items.into_iter().map(sandbox).collect())
+    }
+
+    /// All containers, those that have exited included.
+    ///
+    /// # Errors
+    /// When the runtime can't be asked.
+    pub fn containers(&self) -> Result<Vec<Container>> {
+        let request = v1::ListContainersRequest::default();
+        let listed = self.ask(|| self.client.list_containers(request.clone()))?;
+        Ok(listed.containers.into_iter().map(container).collect())
+    }
+
+    /// The running container `name` of pod `pod`, if there is one.
+    ///
+    /// # Errors
+    /// When the runtime can't be asked.
+    pub fn running(&self, pod: &str, name: &str) -> Result<Option<Container>> {
+        let mut all = self.containers()?;
+        all.retain(|found| found.is_running() && found.pod == pod && found.name == name);
+        Ok(all.pop())
+    }
+
+    /// The process id of container `id`'s first process, as the host sees it.
+    ///
+    /// # Errors
+    /// When the container isn't there, or the runtime tells no process id.
+    pub fn pid(&self, id: &str) -> Result<u32> {
+        let request = v1::ContainerStatusRequest {
+            container_id: id.to_owned(),
+            verbose: true,
+        };
+        let status = self.ask(|| self.client.container_status(request.clone()))?;
+        let info = status
+            .info
+            .get("info")
+            .context("the runtime gave no details")?;
+        let info: serde_json::Value = serde_json::from_str(info)?;
+        info["pid"]
+            .as_u64()
+            .and_then(|pid| u32::try_from(pid).ok())
+            .filter(|pid| *pid > 0)
+            .with_context(|| format!("the runtime names no process of container {id}"))
+    }
+
+    /// All names of all images.
+    ///
+    /// # Errors
+    /// When the runtime can't be asked.
+    pub fn image_names(&self) -> Result<Vec<String>> {
+        let request = v1::ListImagesRequest::default();
+        let listed = self.ask(|| self.client.list_images(request.clone()))?;
+        Ok(listed
+            .images
+            .into_iter()
+            .flat_map(|image| image.repo_tags)
+            .collect())
+    }
+
+    /// Asks a question that changes nothing; once more when the runtime was restarted since the
+    /// question before, which is only noticed by asking.
+    fn ask<T, F: Future<Output = CriResult<T>>>(&self, question: impl Fn() -> F) -> Result<T> {
+        let answer = match self.block_on(question()) {
+            Err(error) if error.kind == CriErrorKind::Unavailable => self.block_on(question()),
+            answer => answer,
+        };
+        Ok(answer?)
+    }
+}
+
+fn sandbox(item: v1::PodSandbox) -> Sandbox {
+    let ready = item.state() == v1::PodSandboxState::SandboxReady;
+    let metadata = item.metadata.unwrap_or_default();
+    Sandbox {
+        id: item.id,
+        pod: metadata.name,
+        namespace: metadata.namespace,
+        uid: metadata.uid,
+        attempt: metadata.attempt,
+        ready,
+    }
+}
+
+fn container(item: v1::Container) -> Container {
+    let state = item.state();
+    let restart_count = item
+        .annotations
+        .get("io.kubernetes.container.restartCount")
+        .and_then(|text| text.parse().ok());
+    let metadata = item.metadata.unwrap_or_default();
+    Container {
+        id: item.id,
+        sandbox: item.pod_sandbox_id,
+        pod: item
+            .labels
+            .get("io.kubernetes.pod.name")
+            .cloned()
+            .unwrap_or_default(),
+        name: metadata.name,
+        attempt: metadata.attempt,
+        state,
+        created_at: item.created_at,
+        restart_count,
+    }
+}

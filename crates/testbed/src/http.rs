@@ -1,0 +1,154 @@
+//! A small HTTP/1.1 client for one GET at a time, over a unix socket or TCP.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+/// How long a server may be silent.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// The status code, such as 200.
+    pub status: u16,
+    /// The body, complete.
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    /// The body as text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+/// GET of `path` from the server behind the unix socket `socket`.
+///
+/// # Errors
+/// When there is no server, it is silent for half a minute, or its answer isn't HTTP.
+pub fn get_unix(socket: &Path, path: &str) -> Result<Response> {
+    let stream = UnixStream::connect(socket)
+        .with_context(|| format!("cannot connect to {}", socket.display()))?;
+    stream.set_read_timeout(Some(SILENCE))?;
+    get(stream, "localhost", path)
+}
+
+/// GET of `path` from the server at `address`, a host and port.
+///
+/// # Errors
+/// As [`get_unix`].
+pub fn get_tcp(address: &str, path: &str) -> Result<Response> {
+    let stream =
+        TcpStream::connect(address).with_context(|| format!("cannot connect to {address}"))?;
+    stream.set_read_timeout(Some(SILENCE))?;
+    get(stream, address, path)
+}
+
+fn get(mut stream: impl Read + Write, host: &str, path: &str) -> Result<Response> {
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+    )?;
+    let mut answer = Vec::new();
+    stream
+        .read_to_end(&mut answer)
+        .with_context(|| format!("no complete answer to GET {path}"))?;
+    parse(&answer).with_context(|| format!("bad answer to GET {path}"))
+}
+
+fn parse(answer: &[u8]) -> Result<Response> {
+    let end = find(answer, b"\r\n\r\n").context("the head of the answer is not complete")?;
+    let head = String::from_utf8_lossy(&answer[..end]);
+    let body = &answer[end + 4..];
+    let mut lines = head.split("\r\n");
+    let status_line = lines.next().unwrap_or_default();
+    let status = status_line
+        .strip_prefix("HTTP/1.")
+        .and_then(|rest| rest.split(' ').nth(1)?.parse().ok())
+        .with_context(|| format!("`{status_line}` is no HTTP status line"))?;
+    let header = |name: &str| {
+        head.split("\r\n").skip(1).find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case(name)
+                .then(|| value.trim().to_owned())
+        })
+    };
+    let chunked = header("transfer-encoding").is_some_and(|v| v.eq_ignore_ascii_case("chunked"));
+    let body = match header("content-length") {
+        _ if chunked => join_chunks(body)?,
+        Some(length) => {
+            let length: usize = length.parse().context("Content-Length is not a number")?;
+            body.get(..length)
+                .context("the body is shorter than Content-Length says")?
+                .to_vec()
+        }
+        None => body.to_vec(),
+    };
+    Ok(Response { status, body })
+}
+
+fn join_chunks(mut rest: &[u8]) -> Result<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let end = find(rest, b"\r\n").context("a chunk has no size")?;
+        let size = String::from_utf8_lossy(&rest[..end]);
+        let size = size.split(';').next().unwrap_or_default().trim();
+        let size = usize::from_str_radix(size, 16).context("a chunk's size is not a number")?;
+        if size == 0 {
+            return Ok(body);
+        }
+        let data = &rest[end + 2..];
+        let Some(chunk) = data.get(..size) else {
+            bail!("the last chunk is cut short")
+        };
+        body.extend_from_slice(chunk);
+        rest = data.get(size + 2..).context("a chunk does not end")?;
+    }
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|window| window == what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_end_by_length_by_chunks_or_with_the_connection() {
+        for (answer, body) in [
+            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", "hi"),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nh\r\n1;x\r\ni\r\n0\r\n\r\n",
+                "hi",
+            ),
+            ("HTTP/1.0 200 OK\r\n\r\nhi", "hi"),
+        ] {
+            let response = parse(answer.as_bytes()).unwrap();
+            assert_eq!(
+                (response.status, response.text().as_str()),
+                (200, body),
+                "{answer}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_cut_short_is_an_error() {
+        for answer in [
+            "",
+            "HTTP/1.1 200 OK\r\n",
+            "SSH-2.0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhi",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhi",
+        ] {
+            assert!(parse(answer.as_bytes()).is_err(), "{answer}");
+        }
+    }
+}

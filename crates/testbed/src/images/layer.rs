@@ -1,0 +1,91 @@
+//! The one file system layer that all images share.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use tar::{Builder, EntryType, Header};
+
+use crate::command::stdout_of;
+
+const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\n\
+                      app:x:1000:1000:app:/home/app:/bin/sh\n\
+                      nobody:x:65534:65534:nobody:/:/bin/false\n";
+const GROUP: &str = "root:x:0:\napp:x:1000:\nextra:x:2000:app\nnogroup:x:65534:\n";
+
+/// Folders, with their access bits.
+const FOLDERS: [(&str, u32); 10] = [
+    ("bin", 0o755),
+    ("dev", 0o755),
+    ("etc", 0o755),
+    ("home", 0o755),
+    ("proc", 0o755),
+    ("root", 0o700),
+    ("run", 0o755),
+    ("sys", 0o755),
+    ("tmp", 0o1777),
+    ("var", 0o755),
+];
+
+/// An uncompressed tar archive with busybox, a link in `/bin` for each of its programs, a few
+/// users, and the named pipe that the sandbox container waits on. The same busybox always gives
+/// the same bytes.
+pub(super) fn build(busybox: &Path) -> Result<Vec<u8>> {
+    let program =
+        std::fs::read(busybox).with_context(|| format!("cannot read {}", busybox.display()))?;
+    let applets = stdout_of(Command::new(busybox).arg("--list"))?;
+    let mut layer = Layer(Builder::new(Vec::new()));
+    for (name, mode) in FOLDERS {
+        layer.add(&format!("{name}/"), EntryType::Directory, mode, 0, &[])?;
+    }
+    layer.add("home/app/", EntryType::Directory, 0o755, 1000, &[])?;
+    layer.add("bin/busybox", EntryType::Regular, 0o755, 0, &program)?;
+    for applet in applets.lines().filter(|name| *name != "busybox") {
+        layer.link(&format!("bin/{applet}"), "busybox")?;
+    }
+    layer.add(
+        "etc/passwd",
+        EntryType::Regular,
+        0o644,
+        0,
+        PASSWD.as_bytes(),
+    )?;
+    layer.add("etc/group", EntryType::Regular, 0o644, 0, GROUP.as_bytes())?;
+    layer.add("pause", EntryType::Fifo, 0o666, 0, &[])?;
+    Ok(layer.0.into_inner()?)
+}
+
+struct Layer(Builder<Vec<u8>>);
+
+impl Layer {
+    fn add(
+        &mut self,
+        path: &str,
+        kind: EntryType,
+        mode: u32,
+        owner: u64,
+        data: &[u8],
+    ) -> Result<()> {
+        let mut header = header(kind, mode, owner);
+        header.set_size(data.len() as u64);
+        self.0.append_data(&mut header, path, data)?;
+        Ok(())
+    }
+
+    fn link(&mut self, path: &str, target: &str) -> Result<()> {
+        self.0
+            .append_link(&mut header(EntryType::Symlink, 0o777, 0), path, target)?;
+        Ok(())
+    }
+}
+
+fn header(kind: EntryType, mode: u32, owner: u64) -> Header {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_mode(mode);
+    header.set_uid(owner);
+    header.set_gid(owner);
+    header.set_mtime(0);
+    header.set_size(0);
+    header
+}

@@ -1,0 +1,36 @@
+//! What tests, the demo and the benchmarks stand on: a private containerd with images of its own,
+//! agents that run against it, and ways to ask both what they think is true.
+//!
+//! Everything one instance makes is below one folder, `/tmp/rubelet-t…`, or carries that folder's
+//! name: its processes (by an environment variable), its cgroups, its CNI network and its bridge.
+//! Cleaning up finds things by that name only, so that it also works for a run that was killed
+//! ([`sweep`]), and so that it can never touch what belongs to the host.
+//!
+//! - [`packages`] installs Debian packages and unpacks the newest containerd that runs here
+//! - [`Containerd`] is one private containerd; [`images`] builds what it runs
+//! - [`Agent`] is one `rubelet run` against it
+//! - [`CriTruth`] counts what the runtime itself knows
+//! - [`leftovers`] tells what is still there after the end
+
+pub mod agent;
+pub mod cleanup;
+pub mod clock;
+pub mod command;
+pub mod containerd;
+pub mod cri_truth;
+pub mod http;
+pub mod images;
+pub mod packages;
+pub mod proc;
+mod report;
+pub mod scratch;
+pub mod sweep;
+pub mod target_dir;
+pub mod wait;
+
+pub use agent::Agent;
+pub use cleanup::leftovers;
+pub use containerd::Containerd;
+pub use cri_truth::CriTruth;
+pub use scratch::Scratch;
+pub use sweep::sweep;

@@ -1,0 +1,164 @@
+//! The newest containerd that runs on this machine, unpacked from its Debian package into a
+//! private folder; the host's own is neither used nor replaced.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use super::{codename, private_apt};
+use crate::command::stdout_of;
+use crate::scratch::lock::HostLock;
+use crate::target_dir;
+
+/// Debian suites from new to old; the machine's own comes after them.
+const SUITES: [&str; 2] = ["forky", "trixie"];
+/// Set to the codename of a Debian suite, takes containerd from that suite only.
+const SUITE_VARIABLE: &str = "RUBELET_TESTBED_SUITE";
+/// The file in an unpacked package's folder that names the suite it came from.
+const SUITE_FILE: &str = "suite";
+
+/// Programs of one containerd version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binaries {
+    /// The folder with `containerd`, `ctr` and `containerd-shim-runc-v2`.
+    pub bin: PathBuf,
+    /// The version it reports, such as `2.1.9`.
+    pub version: String,
+    /// The Debian suite it came from.
+    pub suite: String,
+}
+
+impl Binaries {
+    /// The first number of the version, on which the form of the configuration depends.
+    #[must_use]
+    pub fn major(&self) -> u32 {
+        self.version
+            .split('.')
+            .next()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(0)
+    }
+
+    fn at(dir: &Path) -> Result<Self> {
+        let bin = dir.join("usr/bin");
+        let text = stdout_of(Command::new(bin.join("containerd")).arg("--version"))?;
+        let version = version_in(&text)
+            .with_context(|| format!("cannot read a version out of `{}`", text.trim()))?;
+        let suite = std::fs::read_to_string(dir.join(SUITE_FILE)).unwrap_or_default();
+        Ok(Self {
+            bin,
+            version,
+            suite,
+        })
+    }
+}
+
+/// The containerd to test with: one unpacked by an earlier run if there is one (no network is
+/// needed then), else the newest that can be had.
+///
+/// # Errors
+/// When no suite has a containerd that can be downloaded and that runs here.
+pub fn ensure() -> Result<Binaries> {
+    let _lock = HostLock::take()?;
+    let cache = target_dir::cache()?;
+    let wanted = std::env::var(SUITE_VARIABLE).ok();
+    let host = codename()?;
+    let suites: Vec<&str> = match &wanted {
+        Some(suite) => vec![suite],
+        None => SUITES.into_iter().chain([host.as_str()]).collect(),
+    };
+    let unpacked = unpacked(&cache);
+    if let Some(found) = suites
+        .iter()
+        .find_map(|suite| unpacked.iter().find(|found| found.suite == *suite))
+    {
+        return Ok(found.clone());
+    }
+    let mut reasons = Vec::new();
+    for suite in suites {
+        match fetch(&cache, &host, suite) {
+            Ok(binaries) => return Ok(binaries),
+            Err(error) => reasons.push(format!("{suite}: {error:#}")),
+        }
+    }
+    bail!("no containerd to test with:\n  {}", reasons.join("\n  "))
+}
+
+/// What earlier runs left in the cache and still runs.
+fn unpacked(cache: &Path) -> Vec<Binaries> {
+    let Ok(entries) = std::fs::read_dir(cache) else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(Result::ok)
+        .filter(|entry| {
+            entry
+                .file_name()
+                .to_string_lossy()
+                .starts_with("containerd-")
+        })
+        .filter_map(|entry| Binaries::at(&entry.path()).ok())
+        .collect()
+}
+
+fn fetch(cache: &Path, host: &str, suite: &str) -> Result<Binaries> {
+    let work = tempfile::Builder::new()
+        .prefix("fetch-")
+        .tempdir_in(cache)?;
+    let deb = private_apt::download("containerd", host, suite, work.path())?;
+    let unpacked = work.path().join("unpacked");
+    stdout_of(
+        Command::new("dpkg-deb")
+            .arg("--extract")
+            .arg(&deb)
+            .arg(&unpacked),
+    )?;
+    std::fs::write(unpacked.join(SUITE_FILE), suite)?;
+    let binaries = Binaries::at(&unpacked).context("it does not run here")?;
+    let dir = cache.join(format!("containerd-{suite}-{}", binaries.version));
+    if dir.exists() {
+        // It was passed over above, so it doesn't run.
+        std::fs::remove_dir_all(&dir)?;
+    }
+    // The rename comes last, so that a folder with this name is always complete.
+    std::fs::rename(&unpacked, &dir)
+        .with_context(|| format!("cannot rename {} to {}", unpacked.display(), dir.display()))?;
+    Binaries::at(&dir)
+}
+
+/// The version in what `containerd --version` prints: third word, without build details.
+fn version_in(text: &str) -> Option<String> {
+    let word = text.split_whitespace().nth(2)?.trim_start_matches('v');
+    let end = word
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(word.len());
+    let version = &word[..end];
+    version.contains('.').then(|| version.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_read_from_what_containerd_prints() {
+        for (text, version) in [
+            (
+                "containerd github.com/containerd/containerd/v2 2.1.9+unknown \n",
+                Some("2.1.9"),
+            ),
+            (
+                "containerd github.com/containerd/containerd 1.7.24~ds1 1.7.24~ds1-6\n",
+                Some("1.7.24"),
+            ),
+            (
+                "containerd github.com/containerd/containerd v2.3.0-rc.1 abc\n",
+                Some("2.3.0"),
+            ),
+            ("no version here at all\n", None),
+        ] {
+            assert_eq!(version_in(text).as_deref(), version, "{text}");
+        }
+    }
+}

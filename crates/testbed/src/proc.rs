@@ -1,0 +1,111 @@
+//! What the kernel tells about a process: state, memory, processor time, environment.
+
+use std::time::Duration;
+
+/// The part of `/proc/PID/stat` that the test bed needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// One letter, `Z` for a process that has ended and wasn't waited for.
+    pub state: char,
+    /// The parent's process id.
+    pub parent: u32,
+    /// Processor time spent in the program itself and in the kernel for it, in clock ticks.
+    pub cpu_ticks: u64,
+    /// When the process began, in clock ticks since the kernel started.
+    pub start_ticks: u64,
+}
+
+impl Stat {
+    /// The state of process `pid`, or `None` when there is no such process.
+    #[must_use]
+    pub fn of(pid: u32) -> Option<Self> {
+        Self::parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        // The program's name stands in parentheses and may hold spaces and parentheses itself.
+        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+        let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+        Some(Self {
+            state: fields.first()?.chars().next()?,
+            parent: u32::try_from(number(1)?).ok()?,
+            cpu_ticks: number(11)? + number(12)?,
+            start_ticks: number(19)?,
+        })
+    }
+}
+
+/// Processor time that process `pid` has used so far.
+#[must_use]
+pub fn cpu_time(pid: u32) -> Option<Duration> {
+    let ticks = Stat::of(pid)?.cpu_ticks;
+    Some(Duration::from_millis(
+        ticks * 1000 / rustix::param::clock_ticks_per_second(),
+    ))
+}
+
+/// Memory of process `pid` that is in RAM now (`VmRSS`), in bytes.
+#[must_use]
+pub fn rss_bytes(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// The ids of all processes.
+#[must_use]
+pub fn all_pids() -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// The value of an environment variable that process `pid` was started with.
+#[must_use]
+pub fn environment_variable(pid: u32, name: &str) -> Option<String> {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let text = String::from_utf8_lossy(&environment);
+    text.split('\0')
+        .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+        .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_name_with_spaces_and_parentheses_does_not_shift_the_fields() {
+        let text = "42 (a) b (c)) S 7 42 42 0 -1 4194304 1 2 3 4 30 12 0 0 20 0 1 0 9876 1 2";
+        let stat = Stat::parse(text).unwrap();
+        assert_eq!(
+            stat,
+            Stat {
+                state: 'S',
+                parent: 7,
+                cpu_ticks: 42,
+                start_ticks: 9876
+            }
+        );
+    }
+
+    #[test]
+    fn the_own_process_has_memory_and_a_parent() {
+        let me = std::process::id();
+        assert!(rss_bytes(me).unwrap() > 100 * 1024);
+        assert!(Stat::of(me).unwrap().parent > 0);
+        assert!(all_pids().contains(&me));
+    }
+
+    #[test]
+    fn a_process_that_does_not_exist_has_no_numbers() {
+        assert_eq!(rss_bytes(u32::MAX), None);
+        assert_eq!(cpu_time(u32::MAX), None);
+    }
+}

@@ -1,0 +1,197 @@
+//! The private folder of one instance, and the name that everything of the instance carries.
+
+pub mod host_before;
+pub mod lock;
+pub mod owner;
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use host_before::HostBefore;
+use lock::HostLock;
+use owner::Owner;
+
+/// Where the folders are. Short, because the path of a unix socket has at most 107 bytes.
+pub(crate) const PARENT: &str = "/tmp";
+/// How the folders' names begin, and with them the cgroups' names.
+pub(crate) const PREFIX: &str = "rubelet-t";
+/// The environment variable by which the processes of an instance are known; shims inherit it from
+/// their containerd.
+pub(crate) const MARKER: &str = "RUBELET_TESTBED";
+/// How the names of bridges begin.
+pub(crate) const BRIDGE_PREFIX: &str = "rblt";
+
+const OWNER_FILE: &str = "owner";
+const OCTET_FILE: &str = "octet";
+
+/// One private folder. It is not removed when this value is dropped: see [`crate::cleanup`].
+#[derive(Debug, Clone)]
+pub struct Scratch {
+    dir: PathBuf,
+    tag: String,
+    octet: u8,
+}
+
+impl Scratch {
+    /// Makes a new folder, owned by this process, with a subnet that no other instance has.
+    ///
+    /// # Errors
+    /// When the folder can't be made, or no subnet is free.
+    pub fn create(_lock: &HostLock) -> Result<Self> {
+        let live = all()?;
+        let octet = free_octet(&live)?;
+        let before = HostBefore::of_first(&live)?;
+        let dir = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .rand_bytes(6)
+            .tempdir_in(PARENT)
+            .with_context(|| format!("cannot make a folder in {PARENT}"))?
+            .keep();
+        // Containers and group members of other users must get through.
+        std::fs::set_permissions(&dir, Permissions::from_mode(0o755))?;
+        let scratch = Self {
+            tag: tag_of(&dir),
+            dir,
+            octet,
+        };
+        scratch.write(OWNER_FILE, &Owner::me()?.to_string())?;
+        scratch.write(OCTET_FILE, &octet.to_string())?;
+        scratch.write(host_before::FILE, &before.to_text())?;
+        Ok(scratch)
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The folder's name, unique on this machine: `rubelet-tAbCdEf`.
+    #[must_use]
+    pub fn tag(&self) -> &str {
+        &self.tag
+    }
+
+    /// The cgroup below which everything of this instance runs: `/rubelet-tAbCdEf`.
+    #[must_use]
+    pub fn cgroup_root(&self) -> String {
+        format!("/{}", self.tag)
+    }
+
+    /// The name of this instance's bridge.
+    #[must_use]
+    pub fn bridge(&self) -> String {
+        format!("{BRIDGE_PREFIX}{}", self.octet)
+    }
+
+    /// The name of this instance's CNI network; iptables rules carry it in their comments.
+    #[must_use]
+    pub fn network_name(&self) -> String {
+        format!("{}-{}", self.bridge(), self.tag)
+    }
+
+    /// The subnet of this instance's pods.
+    #[must_use]
+    pub fn subnet(&self) -> String {
+        format!("10.88.{}.0/24", self.octet)
+    }
+
+    /// A command whose process, with all its children, is known as one of this instance.
+    #[must_use]
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.env(MARKER, &self.tag);
+        command
+    }
+
+    /// A folder inside this one, created if missing.
+    ///
+    /// # Errors
+    /// When it can't be created.
+    pub fn subdir(&self, name: &str) -> Result<PathBuf> {
+        let dir = self.dir.join(name);
+        std::fs::create_dir_all(&dir)
+            .with_context(|| format!("cannot create {}", dir.display()))?;
+        Ok(dir)
+    }
+
+    /// An instance of which only the name is left.
+    pub(crate) fn lost(tag: &str) -> Self {
+        Self {
+            dir: Path::new(PARENT).join(tag),
+            tag: tag.to_owned(),
+            octet: 0,
+        }
+    }
+
+    pub(crate) fn owner_is_alive(&self) -> bool {
+        self.owner().is_some_and(Owner::is_alive)
+    }
+
+    pub(crate) fn is_own(&self) -> bool {
+        self.owner()
+            .is_some_and(|owner| Owner::me().is_ok_and(|me| me == owner))
+    }
+
+    pub(crate) fn host_before(&self) -> Option<HostBefore> {
+        let text = std::fs::read_to_string(self.dir.join(host_before::FILE)).ok()?;
+        Some(HostBefore::parse(&text))
+    }
+
+    fn owner(&self) -> Option<Owner> {
+        Owner::parse(&std::fs::read_to_string(self.dir.join(OWNER_FILE)).ok()?)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<()> {
+        let path = self.dir.join(name);
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    fn open(dir: PathBuf) -> Self {
+        let octet = std::fs::read_to_string(dir.join(OCTET_FILE))
+            .ok()
+            .and_then(|text| text.trim().parse().ok())
+            .unwrap_or(0);
+        Self {
+            tag: tag_of(&dir),
+            dir,
+            octet,
+        }
+    }
+}
+
+/// All instances on this machine, those of dead owners included.
+pub(crate) fn all() -> Result<Vec<Scratch>> {
+    let entries =
+        std::fs::read_dir(PARENT).with_context(|| format!("cannot read the folder {PARENT}"))?;
+    let mut found: Vec<_> = entries
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX))
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| Scratch::open(entry.path()))
+        .collect();
+    found.sort_by(|a, b| a.tag.cmp(&b.tag));
+    Ok(found)
+}
+
+fn tag_of(dir: &Path) -> String {
+    dir.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// The lowest third byte of 10.88.x.0 that no instance has and no address of this host is in.
+fn free_octet(live: &[Scratch]) -> Result<u8> {
+    let local = std::fs::read_to_string("/proc/net/fib_trie").unwrap_or_default();
+    (1..=250)
+        .find(|octet| {
+            live.iter().all(|other| other.octet != *octet)
+                && !local.contains(&format!("10.88.{octet}."))
+        })
+        .context("all 250 subnets of the test bed are in use; are old instances still running?")
+}

@@ -1,0 +1,93 @@
+//! What the host was like before the first instance, so that the last one can put it back.
+
+use anyhow::Result;
+
+use super::Scratch;
+use crate::cleanup::{iptables, shared_files};
+
+/// The name of the file in each instance's folder.
+pub(crate) const FILE: &str = "host-before";
+const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
+
+/// What runtimes, CNI plugins and agents change outside of what carries an instance's name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct HostBefore {
+    /// Content of the kernel's `ip_forward` switch; the bridge plugin turns it on.
+    pub(crate) ip_forward: String,
+    /// Names of the shared NAT chains that the portmap plugin makes and never removes.
+    pub(crate) chains: Vec<String>,
+    /// Those of the folders that every runtime and kubelet shares that were there.
+    pub(crate) folders: Vec<String>,
+}
+
+impl HostBefore {
+    /// What was there before the first of the instances that are there now.
+    pub(crate) fn of_first(others: &[Scratch]) -> Result<Self> {
+        if let Some(known) = others.iter().find_map(Scratch::host_before) {
+            return Ok(known);
+        }
+        let ip_forward = std::fs::read_to_string(FORWARDING).unwrap_or_default();
+        Ok(Self {
+            ip_forward: ip_forward.trim().to_owned(),
+            chains: iptables::shared_chains()?,
+            folders: shared_files::existing_folders(),
+        })
+    }
+
+    /// Puts everything back. Only right when no instance is left.
+    pub(crate) fn restore(&self) -> Result<()> {
+        if self.ip_forward == "0" {
+            std::fs::write(FORWARDING, "0\n")?;
+        }
+        shared_files::remove_empty_folders(&self.folders);
+        iptables::remove_shared_chains(&self.chains)
+    }
+
+    pub(crate) fn to_text(&self) -> String {
+        let Self {
+            ip_forward,
+            chains,
+            folders,
+        } = self;
+        format!(
+            "{ip_forward}\n{}\n{}\n",
+            chains.join(" "),
+            folders.join(" ")
+        )
+    }
+
+    pub(crate) fn parse(text: &str) -> Self {
+        let mut lines = text.lines().map(str::to_owned);
+        let ip_forward = lines.next().unwrap_or_default();
+        let mut words = || {
+            let line = lines.next().unwrap_or_default();
+            line.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        Self {
+            ip_forward,
+            chains: words(),
+            folders: words(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_down_is_read_back() {
+        let before = HostBefore {
+            ip_forward: "1".into(),
+            chains: vec!["CNI-HOSTPORT-MASQ".into()],
+            folders: vec!["/var/lib/cni".into(), "/run/containerd".into()],
+        };
+        assert_eq!(HostBefore::parse(&before.to_text()), before);
+        assert_eq!(
+            HostBefore::parse(&HostBefore::default().to_text()),
+            HostBefore::default()
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! Removing what runs that were killed have left behind.
+
+use anyhow::{Result, bail};
+
+use crate::cleanup::{self, cgroups, network};
+use crate::scratch::lock::HostLock;
+use crate::scratch::{Scratch, all};
+
+/// Removes every instance whose owner has died, with its processes, mounts, cgroups and network,
+/// and bridges and cgroups that no instance answers for. Instances of living owners are left
+/// alone. The names of the instances that were removed.
+///
+/// # Errors
+/// What could not be removed.
+pub fn sweep() -> Result<Vec<String>> {
+    let lock = HostLock::take()?;
+    sweep_locked(&lock, |scratch| !scratch.owner_is_alive())
+}
+
+/// Removes every instance of this process, for a program that has to end before its time.
+///
+/// # Errors
+/// What could not be removed.
+pub fn sweep_own() -> Result<Vec<String>> {
+    let lock = HostLock::take()?;
+    sweep_locked(&lock, Scratch::is_own)
+}
+
+fn sweep_locked(lock: &HostLock, condemned: impl Fn(&Scratch) -> bool) -> Result<Vec<String>> {
+    let mut removed = Vec::new();
+    let mut failed = Vec::new();
+    for scratch in all()?.into_iter().filter(condemned) {
+        match cleanup::remove(&scratch, lock) {
+            Ok(()) => removed.push(scratch.tag().to_owned()),
+            Err(error) => failed.push(format!("{error:#}")),
+        }
+    }
+    let living = all()?;
+    for bridge in network::bridges() {
+        if living.iter().all(|scratch| scratch.bridge() != bridge)
+            && let Err(error) = network::remove_bridge(&bridge)
+        {
+            failed.push(format!("bridge {bridge}: {error:#}"));
+        }
+    }
+    for tag in cgroups::tags()? {
+        // A cgroup without a folder: the folder was removed by hand.
+        if living.iter().all(|scratch| scratch.tag() != tag)
+            && let Err(error) = cleanup::remove(&Scratch::lost(&tag), lock)
+        {
+            failed.push(format!("{error:#}"));
+        }
+    }
+    if failed.is_empty() {
+        return Ok(removed);
+    }
+    bail!("{}", failed.join("\n"))
+}

@@ -1,0 +1,245 @@
+//! Takes a pod's folder away when its containers are gone: unmounts what Rubelet mounted, then
+//! removes what Rubelet and the containers wrote. A `hostPath` is not below the folder, and what
+//! is mounted below it is never entered, so nothing else can be hit.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fmt,
+    fs::{self, File},
+    io,
+    os::{fd::AsFd, unix::fs::OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use rubelet_base::{ErrorChain, PodUid};
+use rubelet_host::{
+    mount::{self, Unmounted},
+    mountinfo::{self, MountinfoError},
+};
+use rustix::fs::OFlags;
+
+pub use crate::remove::RemoveProblem;
+use crate::{
+    dirs::{EMPTY_DIR_PLUGIN, PLUGINS, PodDirs, SUB_PATHS, VOLUMES, pods_dir},
+    remove::{Limits, tree},
+};
+
+/// One thing that keeps a pod's folder from being removed.
+#[derive(Debug, thiserror::Error)]
+pub enum CleanupProblem {
+    /// A folder can't be looked at.
+    #[error("cannot look at {}", path.display())]
+    Look {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The list of mounts can't be had.
+    #[error(transparent)]
+    Mountinfo(#[from] MountinfoError),
+    /// Something is mounted where Rubelet mounts nothing.
+    #[error("a file system of type {fs_type} is mounted on {}, not by Rubelet", path.display())]
+    ForeignMount {
+        /// Where.
+        path: PathBuf,
+        /// Its type.
+        fs_type: String,
+    },
+    /// A process has files open in a volume.
+    #[error("{} is still in use", .0.display())]
+    InUse(PathBuf),
+    /// The kernel refuses to unmount.
+    #[error("cannot unmount {}", path.display())]
+    Unmount {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file or folder can't be removed.
+    #[error(transparent)]
+    Remove(#[from] RemoveProblem),
+}
+
+/// What is left of a pod's folder, and why. To be tried again later.
+#[derive(Debug)]
+pub struct CleanupError {
+    /// The pod.
+    pub uid: String,
+    /// At least one problem.
+    pub problems: Vec<CleanupProblem>,
+}
+
+impl fmt::Display for CleanupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot remove all files of the pod {}", self.uid)?;
+        for (index, problem) in self.problems.iter().enumerate() {
+            f.write_str(if index == 0 { ": " } else { "; " })?;
+            write!(f, "{}", ErrorChain(problem))?;
+        }
+        Ok(())
+    }
+}
+
+// The causes are in the text: an error can have one source only.
+impl std::error::Error for CleanupError {}
+
+/// Removes the folder of a pod with all volumes in it. No container of the pod may run any more.
+/// Nothing there is a success.
+///
+/// # Errors
+/// All that is in the way. Nothing is deleted as long as something is mounted.
+pub fn cleanup(dirs: &PodDirs) -> Result<(), CleanupError> {
+    let failed = |problems| CleanupError {
+        uid: dirs.uid().to_owned(),
+        problems,
+    };
+    let look = |path: &Path, source| {
+        let path = path.to_owned();
+        failed(vec![CleanupProblem::Look { path, source }])
+    };
+    let pods = match dirs.pods().canonicalize() {
+        Ok(pods) => pods,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(look(dirs.pods(), error)),
+    };
+    let pod = pods.join(dirs.uid());
+    let pod_fd = match open_dir(&pod) {
+        Ok(fd) => fd,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(look(&pod, error)),
+    };
+    let problems = unmount_all(&pod);
+    if !problems.is_empty() {
+        return Err(failed(problems));
+    }
+    let mut problems = remove_contents(&pod, &pod_fd).map_err(|error| look(&pod, error))?;
+    if problems.is_empty() {
+        let parent = open_dir(&pods).map_err(|error| look(&pods, error))?;
+        problems = tree(
+            parent.as_fd(),
+            &pods,
+            OsStr::new(dirs.uid()),
+            Limits::FOLDERS,
+        );
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(failed(
+        problems.into_iter().map(CleanupProblem::Remove).collect(),
+    ))
+}
+
+/// Unmounts what is mounted in the places where Rubelet mounts. Anything else may be another
+/// plugin's volume with somebody's data.
+fn unmount_all(pod: &Path) -> Vec<CleanupProblem> {
+    let mounts = match mountinfo::read() {
+        Ok(mounts) => mounts,
+        Err(error) => return vec![error.into()],
+    };
+    let ours = [
+        pod.join(VOLUMES).join(EMPTY_DIR_PLUGIN),
+        pod.join(SUB_PATHS),
+    ];
+    let mut problems = Vec::new();
+    for entry in mountinfo::at_or_below(&mounts, pod) {
+        let path = entry.mount_point.clone();
+        let is_ours = ours.iter().any(|dir| path.starts_with(dir) && path != *dir);
+        if !is_ours {
+            let fs_type = entry.fs_type.clone();
+            problems.push(CleanupProblem::ForeignMount { path, fs_type });
+            continue;
+        }
+        match mount::unmount(&path, false) {
+            Ok(Unmounted::Gone | Unmounted::WasNot) => {}
+            Ok(Unmounted::StillBusy) => problems.push(CleanupProblem::InUse(path)),
+            Err(source) => problems.push(CleanupProblem::Unmount { path, source }),
+        }
+    }
+    problems
+}
+
+/// Empties the pod's folder, each part by what may be in it.
+fn remove_contents(pod: &Path, fd: &File) -> io::Result<Vec<RemoveProblem>> {
+    let remove = |name: &OsStr, limits| tree(fd.as_fd(), pod, name, limits);
+    // The markers go first: a volume that is half removed must not count as complete.
+    let mut problems = remove(OsStr::new(PLUGINS), Limits::ALL);
+    problems.extend(remove_empty_dirs(pod, fd)?);
+    for name in names(pod)? {
+        let limits = match name.to_str() {
+            // The volumes of other plugins: their data is theirs to remove.
+            Some(VOLUMES | "volumeDevices") => Limits::FOLDERS,
+            // In volume-subpaths/VOLUME/CONTAINER lie files and folders to mount on, all empty.
+            Some(SUB_PATHS) => Limits {
+                files: true,
+                depth: 3,
+            },
+            _ => Limits::ALL,
+        };
+        problems.extend(remove(&name, limits));
+    }
+    Ok(problems)
+}
+
+fn remove_empty_dirs(pod: &Path, fd: &File) -> io::Result<Vec<RemoveProblem>> {
+    let path = pod.join(VOLUMES).join(EMPTY_DIR_PLUGIN);
+    let within = rustix::fs::ResolveFlags::NO_XDEV | rustix::fs::ResolveFlags::NO_SYMLINKS;
+    let flags = DIR_FLAGS | OFlags::CLOEXEC;
+    let relative = Path::new(VOLUMES).join(EMPTY_DIR_PLUGIN);
+    match rustix::fs::openat2(fd, relative, flags, rustix::fs::Mode::empty(), within) {
+        Ok(plugin) => {
+            let removed = names(&path)?
+                .iter()
+                .flat_map(|name| tree(plugin.as_fd(), &path, name, Limits::ALL))
+                .collect();
+            Ok(removed)
+        }
+        Err(rustix::io::Errno::NOENT) => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Read at once: a folder that shrinks meanwhile may skip names.
+fn names(dir: &Path) -> io::Result<Vec<OsString>> {
+    fs::read_dir(dir)?
+        .map(|entry| Ok(entry?.file_name()))
+        .collect()
+}
+
+const DIR_FLAGS: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW);
+
+fn open_dir(path: &Path) -> io::Result<File> {
+    let flags = DIR_FLAGS.bits().cast_signed();
+    fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)
+}
+
+/// The pods that have a folder, whether they are known or not.
+///
+/// # Errors
+/// The folder of all pods is there and can't be read.
+pub fn orphans(root: &Path) -> io::Result<Vec<PodUid>> {
+    let entries = match fs::read_dir(pods_dir(root)) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut uids = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_type()?.is_dir()
+            && let Ok(name) = entry.file_name().into_string()
+        {
+            uids.push(PodUid::from(name));
+        }
+    }
+    uids.sort();
+    Ok(uids)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,209 @@
+//! Makes all volumes of a pod, before its first container is created.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+};
+
+use rubelet_api::{pod::Pod, resources::Bytes, volume::VolumeSource};
+
+use crate::{
+    dirs::PodDirs,
+    empty_dir::{self, EmptyDirError, EmptyDirRequest},
+    folder,
+    host_path::{self, HostPathError},
+};
+
+/// Facts that volumes depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VolumeSettings {
+    /// The most bytes that an `emptyDir` in memory of this pod may hold: the smaller one of what
+    /// the pod and all pods of the node may use.
+    pub memory_bound: Bytes,
+}
+
+/// The volumes of a pod, ready to be mounted into containers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MountedVolumes {
+    /// Where each volume is on the host, by name.
+    pub paths: BTreeMap<Box<str>, PathBuf>,
+    /// What the operator should know, although the volumes can be used.
+    pub warnings: Vec<String>,
+}
+
+impl MountedVolumes {
+    /// Where a volume is on the host.
+    #[must_use]
+    pub fn path(&self, volume: &str) -> Option<&Path> {
+        self.paths.get(volume).map(PathBuf::as_path)
+    }
+}
+
+/// Why the pod can't have its volumes yet; the reason of the event is `FailedMount`.
+#[derive(Debug, thiserror::Error)]
+pub enum VolumeError {
+    /// A folder of the pod can't be made.
+    #[error("error making pod data directories: {}", path.display())]
+    PodDir {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// An `emptyDir` can't be made.
+    #[error("MountVolume.SetUp failed for volume \"{volume}\"")]
+    EmptyDir {
+        /// Name of the volume.
+        volume: Box<str>,
+        /// Why.
+        source: EmptyDirError,
+    },
+    /// A `hostPath` is not what it should be.
+    #[error("MountVolume.SetUp failed for volume \"{volume}\"")]
+    HostPath {
+        /// Name of the volume.
+        volume: Box<str>,
+        /// Why.
+        source: HostPathError,
+    },
+}
+
+/// Makes the pod's folders and its volumes. What is there already is kept.
+///
+/// # Errors
+/// The first volume that can't be made; those before it stay and are found by the next try.
+pub fn prepare(
+    pod: &Pod,
+    dirs: &PodDirs,
+    settings: &VolumeSettings,
+) -> Result<MountedVolumes, VolumeError> {
+    for path in [dirs.pod().to_owned(), dirs.volumes(), dirs.plugins()] {
+        folder::ensure(&path, 0o750).map_err(|source| VolumeError::PodDir { path, source })?;
+    }
+    let security = &pod.spec.security;
+    let mut mounted = MountedVolumes::default();
+    for volume in &pod.spec.volumes {
+        let path = match &volume.source {
+            VolumeSource::EmptyDir { medium, size_limit } => {
+                let request = EmptyDirRequest {
+                    name: &volume.name,
+                    medium: *medium,
+                    size: bounded(*size_limit, settings.memory_bound),
+                    fs_group: security.fs_group,
+                    on_root_mismatch: security.fs_group_on_root_mismatch,
+                };
+                let made =
+                    empty_dir::prepare(dirs, &request).map_err(|source| VolumeError::EmptyDir {
+                        volume: volume.name.clone(),
+                        source,
+                    })?;
+                mounted.warnings.extend(made.warning);
+                made.path
+            }
+            VolumeSource::HostPath { path, check } => {
+                let path = Path::new(&**path);
+                host_path::check(path, *check).map_err(|source| VolumeError::HostPath {
+                    volume: volume.name.clone(),
+                    source,
+                })?;
+                path.to_owned()
+            }
+        };
+        mounted.paths.insert(volume.name.clone(), path);
+    }
+    Ok(mounted)
+}
+
+/// `sizeLimit` counts only where it is less than what the pod may use anyway.
+fn bounded(size_limit: Option<Bytes>, bound: Bytes) -> Bytes {
+    size_limit
+        .filter(|&limit| limit > 0)
+        .map_or(bound, |limit| limit.min(bound))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use rubelet_api::volume::{HostPathCheck, Medium, Volume};
+    use rubelet_base::ErrorChain;
+
+    use super::*;
+    use crate::test_support::{Scratch, pod};
+
+    const SETTINGS: VolumeSettings = VolumeSettings {
+        memory_bound: 1 << 20,
+    };
+
+    fn volume(name: &str, source: VolumeSource) -> Volume {
+        Volume {
+            name: name.into(),
+            source,
+        }
+    }
+
+    #[test]
+    fn size_limits_can_only_lower_the_bound() {
+        for (size_limit, expected) in [
+            (None, 100),
+            (Some(0), 100),
+            (Some(1), 1),
+            (Some(100), 100),
+            (Some(101), 100),
+        ] {
+            assert_eq!(bounded(size_limit, 100), expected, "{size_limit:?}");
+        }
+    }
+
+    #[test]
+    fn each_volume_gets_its_path_and_a_second_run_changes_nothing() {
+        let scratch = Scratch::new();
+        let dirs = scratch.dirs();
+        let mut pod = pod();
+        let host = scratch.path().join("made");
+        let host_path = VolumeSource::HostPath {
+            path: host.to_str().unwrap().into(),
+            check: HostPathCheck::DirectoryOrCreate,
+        };
+        let disk = VolumeSource::EmptyDir {
+            medium: Medium::Disk,
+            size_limit: None,
+        };
+        pod.spec.volumes = vec![volume("cache", disk), volume("host", host_path)];
+        let first = prepare(&pod, &dirs, &SETTINGS).unwrap();
+        assert_eq!(
+            first.path("cache"),
+            Some(&*dirs.empty_dir("cache").unwrap())
+        );
+        assert_eq!(first.path("host"), Some(&*host));
+        assert_eq!(first.path("other"), None);
+        assert!(host.is_dir());
+        for dir in [dirs.pod().to_owned(), dirs.volumes(), dirs.plugins()] {
+            assert_eq!(
+                dir.metadata().unwrap().mode() & 0o7777,
+                0o750,
+                "{}",
+                dir.display()
+            );
+        }
+        std::fs::write(first.path("cache").unwrap().join("f"), "kept").unwrap();
+        assert_eq!(prepare(&pod, &dirs, &SETTINGS).unwrap(), first);
+        assert!(first.path("cache").unwrap().join("f").exists());
+    }
+
+    #[test]
+    fn errors_name_the_volume_and_the_reason() {
+        let scratch = Scratch::new();
+        let mut pod = pod();
+        let source = VolumeSource::HostPath {
+            path: "/rubelet-t-missing".into(),
+            check: HostPathCheck::Directory,
+        };
+        pod.spec.volumes = vec![volume("data", source)];
+        let error = prepare(&pod, &scratch.dirs(), &SETTINGS).unwrap_err();
+        let expected = "MountVolume.SetUp failed for volume \"data\": \
+                        hostPath type check failed: /rubelet-t-missing is not a directory";
+        assert_eq!(ErrorChain(&error).to_string(), expected);
+    }
+}

@@ -1,0 +1,220 @@
+//! `subPath`: mounts a part of a volume. The path is written by the user and leads through files
+//! that containers may exchange at any moment, so it is opened once, confined to the volume, and
+//! from then on only the descriptor counts.
+
+use std::{
+    fs::{self, OpenOptions},
+    io,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::fs::{MetadataExt, OpenOptionsExt},
+    },
+    path::{Component, Path, PathBuf},
+};
+
+use rubelet_host::mount::{self, MountError, Unmounted};
+use rustix::{
+    fs::{FileType, Mode, OFlags, ResolveFlags},
+    io::Errno,
+};
+
+use crate::{
+    dirs::{PodDirs, UnsafeName},
+    folder,
+};
+
+/// Which part is wanted, and by whom.
+#[derive(Debug, Clone, Copy)]
+pub struct SubPathRequest<'a> {
+    /// Name of the volume.
+    pub volume: &'a str,
+    /// Where the volume is on the host.
+    pub volume_path: &'a Path,
+    /// Name of the container.
+    pub container: &'a str,
+    /// Position in the container's `volumeMounts`.
+    pub index: usize,
+    /// The path within the volume, with variables expanded.
+    pub sub_path: &'a str,
+}
+
+/// Why a part of a volume can't be mounted.
+#[derive(Debug, thiserror::Error)]
+pub enum SubPathError {
+    /// A name can't be used.
+    #[error(transparent)]
+    Name(#[from] UnsafeName),
+    /// The path is absolute or climbs.
+    #[error("unable to provision SubPath `{0}`: it must be relative and must not contain `..`")]
+    Path(String),
+    /// The volume can't be opened.
+    #[error("cannot open the volume at {}", path.display())]
+    Volume {
+        /// Where it is.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The path leads out of the volume or nowhere, or can't be made.
+    #[error("failed to prepare subPath `{sub_path}` of volume {volume}")]
+    Resolve {
+        /// The path.
+        sub_path: String,
+        /// Name of the volume.
+        volume: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The place to mount it on can't be made.
+    #[error("cannot prepare {}", path.display())]
+    Target {
+        /// The place.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It can't be mounted.
+    #[error(transparent)]
+    Mount(#[from] MountError),
+}
+
+/// Mounts the part of the volume in the pod's folder and returns where. What is missing of the
+/// path is made as folders with the volume's own mode. What is mounted there already is kept if
+/// it is the same file, else replaced.
+///
+/// # Errors
+/// See [`SubPathError`].
+pub fn prepare(dirs: &PodDirs, request: &SubPathRequest<'_>) -> Result<PathBuf, SubPathError> {
+    let target = dirs.sub_path(request.volume, request.container, request.index)?;
+    let names = components(request.sub_path)?;
+    let source = resolve(request, &names)?;
+    let at = |path: &Path| {
+        let path = path.to_owned();
+        move |source| SubPathError::Target { path, source }
+    };
+    let stat = rustix::fs::fstat(&source).map_err(|error| at(&target)(error.into()))?;
+    while let Ok(there) = fs::symlink_metadata(&target) {
+        if !mount::is_mount_point(&target)? {
+            break;
+        }
+        if (there.dev(), there.ino()) == (stat.st_dev, stat.st_ino) {
+            return Ok(target);
+        }
+        match mount::unmount(&target, false).map_err(at(&target))? {
+            Unmounted::Gone | Unmounted::WasNot => {}
+            Unmounted::StillBusy => {
+                return Err(at(&target)(io::ErrorKind::ResourceBusy.into()));
+            }
+        }
+    }
+    let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    make_target(&target, is_dir).map_err(at(&target))?;
+    mount::bind_fd(&source, request.sub_path, &target)?;
+    Ok(target)
+}
+
+fn components(sub_path: &str) -> Result<Vec<&str>, SubPathError> {
+    let refused = || SubPathError::Path(sub_path.to_owned());
+    let names = Path::new(sub_path)
+        .components()
+        .map(|component| match component {
+            Component::Normal(name) => name.to_str().ok_or_else(refused),
+            Component::CurDir => Ok("."),
+            _ => Err(refused()),
+        });
+    let names: Vec<&str> = names.collect::<Result<_, _>>()?;
+    if names.is_empty() {
+        Err(refused())
+    } else {
+        Ok(names)
+    }
+}
+
+/// Opens the path component by component. Symbolic links are followed as if the volume were the
+/// root of everything.
+fn resolve(request: &SubPathRequest<'_>, names: &[&str]) -> Result<OwnedFd, SubPathError> {
+    let open = || {
+        let mode = folder::mode(request.volume_path)?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok((
+            mode,
+            rustix::fs::open(request.volume_path, flags, Mode::empty())?,
+        ))
+    };
+    let (mode, volume) = open().map_err(|source| SubPathError::Volume {
+        path: request.volume_path.to_owned(),
+        source,
+    })?;
+    let failed = |error: Errno| SubPathError::Resolve {
+        sub_path: request.sub_path.to_owned(),
+        volume: request.volume.to_owned(),
+        source: error.into(),
+    };
+    let mut above = None;
+    for end in 1..=names.len() {
+        let path = names[..end].join("/");
+        let parent = above.as_ref().unwrap_or(&volume).as_fd();
+        let opened = match confined(&volume, &path) {
+            Err(Errno::NOENT) => {
+                make_dir(parent, names[end - 1], mode).map_err(failed)?;
+                confined(&volume, &path)
+            }
+            opened => opened,
+        };
+        above = Some(opened.map_err(failed)?);
+    }
+    above.ok_or_else(|| failed(Errno::NOENT))
+}
+
+fn confined(volume: &OwnedFd, path: &str) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    // The kernel gives up when something is renamed meanwhile, and asks to try again.
+    let mut tries = 0;
+    loop {
+        match rustix::fs::openat2(volume, path, flags, Mode::empty(), within) {
+            Err(Errno::AGAIN) if tries < 128 => tries += 1,
+            answer => return answer,
+        }
+    }
+}
+
+fn make_dir(parent: impl AsFd, name: &str, mode: u32) -> rustix::io::Result<()> {
+    let mode = Mode::from_raw_mode(mode);
+    match rustix::fs::mkdirat(&parent, name, mode) {
+        // Made by another container meanwhile, or a link that leads nowhere: opening it tells.
+        Err(Errno::EXIST) => return Ok(()),
+        made => made?,
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let dir = rustix::fs::openat(&parent, name, flags, Mode::empty())?;
+    // The umask took bits away that the volume's group needs.
+    rustix::fs::fchmod(&dir, mode)
+}
+
+/// A file can be mounted on a file only, a folder on a folder.
+fn make_target(target: &Path, is_dir: bool) -> io::Result<()> {
+    if let Some(parent) = target.parent() {
+        folder::ensure(parent, 0o750)?;
+    }
+    if fs::symlink_metadata(target).is_ok_and(|there| there.is_dir() != is_dir) {
+        // Left over from a mount of the other kind; never with contents.
+        if is_dir {
+            fs::remove_file(target)?;
+        } else {
+            fs::remove_dir(target)?;
+        }
+    }
+    if is_dir {
+        return folder::ensure(target, 0o750);
+    }
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o640)
+        .open(target)
+        .map(drop)
+}
+
+#[cfg(test)]
+mod tests;

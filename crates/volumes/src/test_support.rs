@@ -1,0 +1,103 @@
+//! Folders and pods for the tests of this crate.
+
+use std::{path::Path, time::Duration};
+
+use rubelet_api::{
+    network::{DnsConfig, DnsPolicy},
+    pod::{Pod, PodSource, PodSpec, RestartPolicy},
+    resources::QosClass,
+    security::PodSecurity,
+};
+use rubelet_base::{PodName, PodUid};
+use rubelet_host::{
+    mount,
+    mountinfo::{self, MountEntry},
+};
+
+use crate::dirs::PodDirs;
+
+/// A private folder whose mounts are gone when the test ends, however it ends.
+pub(crate) struct Scratch(tempfile::TempDir);
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        Self(
+            tempfile::Builder::new()
+                .prefix("rubelet-t")
+                .tempdir()
+                .unwrap(),
+        )
+    }
+
+    /// `None`, with a message, where the test can't run.
+    pub(crate) fn as_root(test: &str) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped, needs root: {test}");
+            return None;
+        }
+        Some(Self::new())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The folder of a pod `u1` below a kubelet root of this folder.
+    pub(crate) fn dirs(&self) -> PodDirs {
+        PodDirs::new(&self.path().join("kubelet"), &PodUid::from("u1")).unwrap()
+    }
+
+    /// What is mounted below, the last one first.
+    pub(crate) fn mounts(&self) -> Vec<MountEntry> {
+        let mounts = mountinfo::read().unwrap();
+        let dir = self.path().canonicalize().unwrap();
+        mountinfo::at_or_below(&mounts, &dir)
+            .into_iter()
+            .cloned()
+            .collect()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        for entry in self.mounts() {
+            let _ = mount::unmount(&entry.mount_point, true);
+        }
+    }
+}
+
+/// A pod `web` in the namespace `default` that asks for nothing.
+pub(crate) fn pod() -> Pod {
+    Pod {
+        uid: PodUid::from("u1"),
+        name: PodName::new("default", "web"),
+        labels: Default::default(),
+        annotations: Default::default(),
+        source: PodSource::File,
+        spec: PodSpec {
+            init_containers: Vec::new(),
+            containers: Vec::new(),
+            volumes: Vec::new(),
+            restart_policy: RestartPolicy::Always,
+            termination_grace_period: Duration::from_secs(30),
+            active_deadline: None,
+            node_name: "node".into(),
+            hostname: None,
+            subdomain: None,
+            set_hostname_as_fqdn: false,
+            host_network: false,
+            host_pid: false,
+            host_ipc: false,
+            share_process_namespace: false,
+            dns_policy: DnsPolicy::ClusterFirst,
+            dns_config: DnsConfig::default(),
+            host_aliases: Vec::new(),
+            security: PodSecurity::default(),
+            priority: 0,
+            priority_class: None,
+            qos: QosClass::BestEffort,
+        },
+        sandbox_definition: None,
+        json: "{}".into(),
+    }
+}

@@ -1,0 +1,130 @@
+//! What the YAML library reports, in the words of a file's author.
+
+use crate::path::{self, Step};
+use crate::{DecodeError, Place};
+use serde_saphyr::{DefaultMessageFormatter, Error, Location, MessageFormatter};
+
+/// What is wrong with a text, at a place relative to its document.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) place: Option<Place>,
+    pub(crate) field: Option<String>,
+    pub(crate) message: String,
+}
+
+impl Fault {
+    /// `steps` lead to what was being read when the parser gave up.
+    pub(crate) fn of(error: &Error, text: &str, mut steps: Vec<Step>) -> Self {
+        let mut inner = error.without_snippet();
+        while let Error::AliasError { error, .. } = inner {
+            inner = error;
+        }
+        let place = error.location().and_then(place_of);
+        if matches!(inner, Error::ExternalMessage { .. } | Error::Eof { .. }) {
+            // The parser itself stumbled, perhaps ahead of what was being read: name no field.
+            let message = DefaultMessageFormatter.format_message(inner).into_owned();
+            return match tab_in_indentation(text, place) {
+                Some(tab) if message.contains("tab") => Self {
+                    place: Some(tab),
+                    field: None,
+                    message: "tab in the indentation; YAML is indented with spaces".to_owned(),
+                },
+                _ => Self {
+                    place,
+                    field: None,
+                    message,
+                },
+            };
+        }
+        if let Error::DuplicateMappingKey { key: Some(key), .. } = inner {
+            steps.push(Step::Key(key.clone()));
+        }
+        let field = Some(path::format(&steps)).filter(|field| !field.is_empty());
+        Self {
+            place,
+            field,
+            message: wording(inner),
+        }
+    }
+
+    pub(crate) fn into_error(self, document: usize, lines_before: usize) -> DecodeError {
+        let place = self.place.map(|place| Place {
+            line: place.line + lines_before,
+            ..place
+        });
+        DecodeError {
+            document,
+            place,
+            field: self.field,
+            message: self.message,
+            snippet: None,
+        }
+    }
+}
+
+fn wording(error: &Error) -> String {
+    match error {
+        Error::DuplicateMappingKey { .. } => "field is given twice".to_owned(),
+        Error::NonFiniteFloat { .. } => "infinity and NaN are not allowed".to_owned(),
+        Error::NullIntoString { .. } => "a field name must not be empty or null".to_owned(),
+        Error::Unexpected {
+            expected: "string scalar",
+            ..
+        } => "a field name must be a string; put a value that begins with { or [ in quotes"
+            .to_owned(),
+        Error::UnknownAnchor { .. } => {
+            "alias without anchor; put a value that begins with * in quotes".to_owned()
+        }
+        Error::AliasReplayLimitExceeded {
+            max_total_replayed_events,
+            ..
+        } => {
+            format!("aliases expand to more than {max_total_replayed_events} parts")
+        }
+        other => DefaultMessageFormatter.format_message(other).into_owned(),
+    }
+}
+
+/// The first tab before the text of the line at `place` or of the line after it: the parser reports
+/// some tabs at the end of the line before.
+fn tab_in_indentation(text: &str, place: Option<Place>) -> Option<Place> {
+    let first = place?.line;
+    let lines = text.lines().enumerate().skip(first.checked_sub(1)?).take(2);
+    lines.into_iter().find_map(|(index, line)| {
+        let tab = line
+            .find(|c| c != ' ')
+            .filter(|&at| line[at..].starts_with('\t'))?;
+        Some(Place {
+            line: index + 1,
+            column: tab + 1,
+        })
+    })
+}
+
+pub(crate) fn place_of(location: Location) -> Option<Place> {
+    let line = usize::try_from(location.line())
+        .ok()
+        .filter(|&line| line > 0)?;
+    let column = usize::try_from(location.column())
+        .ok()
+        .filter(|&column| column > 0)?;
+    Some(Place { line, column })
+}
+
+/// Zero bytes and their like are what a file system leaves behind after a crash; no YAML or JSON
+/// text holds them.
+pub(crate) fn control_character(text: &str) -> Option<Fault> {
+    let bad = |c: char| c.is_ascii_control() && !matches!(c, '\t' | '\n' | '\r' | '\u{7f}');
+    let at = text.find(bad)?;
+    let before = &text[..at];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let found = u32::from(text[at..].chars().next()?);
+    Some(Fault {
+        place: Some(Place {
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }),
+        field: None,
+        message: format!("control character U+{found:04X}; the file is damaged or not text"),
+    })
+}

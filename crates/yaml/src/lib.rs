@@ -1,0 +1,41 @@
+//! YAML and JSON documents decoded strictly, with the place of every mistake.
+//!
+//! ```
+//! let text = "kind: Pod\nspec:\n  nodeNam: a\n";
+//! #[derive(serde::Deserialize)]
+//! struct Pod { kind: String, spec: Spec }
+//! #[derive(serde::Deserialize)]
+//! #[serde(rename_all = "camelCase")]
+//! struct Spec { #[serde(default)] node_name: String }
+//!
+//! let documents = rubelet_yaml::documents(text).expect("the text is YAML");
+//! let decoded = documents[0].decode::<Pod>().expect("the types fit");
+//! assert_eq!(decoded.value.kind, "Pod");
+//! assert_eq!(
+//!     decoded.unknown[0].to_string(),
+//!     r#"line 3, column 3: spec.nodeNam: unknown field; did you mean "nodeName"?"#
+//! );
+//! # assert_eq!(decoded.value.spec.node_name, "");
+//! ```
+//!
+//! The good path parses a text once into [`serde_json::Value`]s. Only when a mistake must be shown
+//! is the document parsed a second time, into a tree of places.
+
+mod decode;
+mod document;
+mod emit;
+mod error;
+mod fault;
+mod nearest;
+mod parse;
+mod path;
+mod place_tree;
+mod snippet;
+mod split;
+mod wording;
+
+pub use document::{Decoded, Document, documents};
+pub use emit::to_yaml;
+pub use error::{DecodeError, Place};
+pub use nearest::nearest;
+pub use path::join_path;

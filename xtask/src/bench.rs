@@ -1,0 +1,125 @@
+//! `cargo xtask bench`: the promises of SPECIFICATION.md as numbers, measured on the release binary
+//! against a private containerd.
+
+mod binary;
+mod empty_node;
+mod hundred_pods;
+mod registry;
+mod report;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+use crate::{cargo, workspace};
+use registry::{BENCHMARKS, Benchmark, Group};
+use report::Results;
+
+/// What was asked for on the command line.
+#[derive(Debug, Default)]
+pub(crate) struct Options {
+    json: bool,
+    list: bool,
+    wanted: Vec<&'static Benchmark>,
+}
+
+impl Options {
+    /// Reads the words after `bench`; without names, everything is wanted.
+    pub(crate) fn parse(words: &[&str]) -> Result<Self> {
+        let mut options = Self::default();
+        for word in words {
+            match *word {
+                "--json" => options.json = true,
+                "--list" => options.list = true,
+                name => match BENCHMARKS.iter().find(|benchmark| benchmark.name == name) {
+                    Some(benchmark) => options.wanted.push(benchmark),
+                    None => bail!(
+                        "`{name}` is neither a benchmark nor an option; `cargo xtask bench \
+                         --list` names all benchmarks"
+                    ),
+                },
+            }
+        }
+        if options.wanted.is_empty() {
+            options.wanted = BENCHMARKS.iter().collect();
+        }
+        Ok(options)
+    }
+}
+
+/// What a benchmark needs to know.
+struct Request<'a> {
+    /// The program that is measured.
+    program: PathBuf,
+    wanted: &'a [&'static Benchmark],
+}
+
+impl Request<'_> {
+    fn wants(&self, name: &str) -> bool {
+        self.wanted.iter().any(|benchmark| benchmark.name == name)
+    }
+
+    fn wants_group(&self, group: Group) -> bool {
+        self.wanted.iter().any(|benchmark| benchmark.group == group)
+    }
+}
+
+/// Measures what was asked for and prints it: a table, or one flat JSON object and nothing else.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.list {
+        report::print_list();
+        return Ok(());
+    }
+    let request = Request {
+        program: cargo::agent(&workspace::root()?, true)?,
+        wanted: &options.wanted,
+    };
+    let mut results = Results::default();
+    if request.wants_group(Group::Binary) {
+        binary::measure(&request, &mut results)?;
+    }
+    if request.wants_group(Group::EmptyNode) {
+        empty_node::measure(&request, &mut results)?;
+    }
+    if request.wants_group(Group::HundredPods) {
+        hundred_pods::measure(&request, &mut results)?;
+    }
+    results.keep(&options.wanted);
+    if options.json {
+        results.print_json()
+    } else {
+        results.print_table()
+    }
+}
+
+/// Tells how far a long measurement is, on standard error.
+fn progress(what: &str) {
+    eprintln!("bench: {what}");
+}
+
+/// Bytes as mebibytes.
+fn mib(bytes: u64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^52 bytes")]
+    let bytes = bytes as f64;
+    bytes / (1024.0 * 1024.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_choose_benchmarks_and_no_name_means_all() {
+        let names = |words: &[&str]| -> Vec<&str> {
+            Options::parse(words)
+                .unwrap()
+                .wanted
+                .iter()
+                .map(|benchmark| benchmark.name)
+                .collect()
+        };
+        assert_eq!(names(&["--json", "rss_mib_0"]), ["rss_mib_0"]);
+        assert_eq!(names(&[]).len(), BENCHMARKS.len());
+        assert!(Options::parse(&["rss"]).is_err());
+    }
+}

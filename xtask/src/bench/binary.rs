@@ -1,0 +1,16 @@
+//! The size of the program.
+
+use anyhow::{Context, Result};
+
+use super::report::Results;
+use super::{Request, mib};
+
+/// Measures `binary_mib`.
+pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
+    let program = &request.program;
+    let size = std::fs::metadata(program)
+        .with_context(|| format!("cannot look at {}", program.display()))?
+        .len();
+    results.add("binary_mib", mib(size));
+    Ok(())
+}

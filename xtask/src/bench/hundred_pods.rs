@@ -1,0 +1,113 @@
+//! An agent with 100 pods from a folder: start, idle, adoption, stop. One run serves all numbers.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use rubelet_testbed::{Agent, Containerd, clock, images, proc, wait};
+
+use super::report::Results;
+use super::{Request, mib, progress};
+
+const PODS: usize = 100;
+/// More than a slow machine needs for any of the steps.
+const TIMEOUT: Duration = Duration::from_secs(300);
+/// How long the agent is left alone before memory and processor time are looked at.
+const SETTLE: Duration = Duration::from_secs(10);
+/// The span over which idle processor time is measured.
+const IDLE: Duration = Duration::from_secs(60);
+/// How often the agent is killed; the middle one of the times is the result.
+const ADOPTIONS: usize = 5;
+
+/// Measures what the request wants of this group.
+pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
+    let containerd = Containerd::start()?;
+    let mut builder = Agent::builder(&containerd).program(&request.program);
+    for number in 0..PODS {
+        builder = builder.manifest(file_name(number), manifest(number));
+    }
+    progress("start 100 pods");
+    let mut agent = builder.start()?;
+    results.add("start_100_s", until_ready(&agent)?.as_secs_f64());
+    if request.wants("rss_mib_100") {
+        progress("memory with 100 pods");
+        wait::pass(SETTLE);
+        let rss = proc::rss_bytes(pid(&agent)?).context("the agent has ended")?;
+        results.add("rss_mib_100", mib(rss));
+    }
+    if request.wants("cpu_idle_pct_100") || request.wants("runtime_cpu_idle_pct_100") {
+        progress("60 s of nothing");
+        wait::pass(SETTLE);
+        let runtime = containerd.pid().context("containerd has ended")?;
+        let [agent, runtime] = idle_percent([pid(&agent)?, runtime])?;
+        results.add("cpu_idle_pct_100", agent);
+        results.add("runtime_cpu_idle_pct_100", runtime);
+    }
+    if request.wants("adopt_100_ms") {
+        progress("kill the agent and let it adopt 100 pods");
+        let mut times = Vec::new();
+        for _ in 0..ADOPTIONS {
+            agent.kill9()?;
+            agent.start()?;
+            times.push(until_ready(&agent)?);
+        }
+        times.sort();
+        results.add("adopt_100_ms", times[ADOPTIONS / 2].as_secs_f64() * 1000.0);
+    }
+    if request.wants("stop_100_s") {
+        progress("stop 100 pods");
+        let truth = containerd.truth()?;
+        let start = clock::now();
+        for number in 0..PODS {
+            agent.remove_manifest(&file_name(number))?;
+        }
+        agent.wait_for("the runtime has no sandbox", TIMEOUT, |_| {
+            Ok(truth.sandboxes()?.is_empty().then_some(()))
+        })?;
+        results.add("stop_100_s", start.elapsed().as_secs_f64());
+    }
+    drop(agent);
+    containerd.remove()
+}
+
+/// The time from the agent's start until it told systemd that all pods are ready.
+fn until_ready(agent: &Agent) -> Result<Duration> {
+    let all_ready = format!("{PODS}/{PODS} pods ready");
+    let told = agent.wait_notification("all pods are ready", TIMEOUT, |told| {
+        told.status()
+            .is_some_and(|status| status.starts_with(&all_ready))
+    })?;
+    let start = agent.started_at().context("the agent was not started")?;
+    Ok(told.at.duration_since(start))
+}
+
+/// The share of one core that each process uses while nothing happens, in percent.
+fn idle_percent(pids: [u32; 2]) -> Result<[f64; 2]> {
+    let times = || -> Result<[Duration; 2]> {
+        let [a, b] = pids.map(|pid| proc::cpu_time(pid).context("a measured process has ended"));
+        Ok([a?, b?])
+    };
+    let start = clock::now();
+    let before = times()?;
+    wait::pass(IDLE);
+    let after = times()?;
+    let span = start.elapsed().as_secs_f64();
+    let percent = |index: usize| (after[index] - before[index]).as_secs_f64() / span * 100.0;
+    Ok([percent(0), percent(1)])
+}
+
+fn pid(agent: &Agent) -> Result<u32> {
+    agent.pid().context("the agent has ended")
+}
+
+fn file_name(number: usize) -> String {
+    format!("pod-{number:03}.yaml")
+}
+
+/// A pod of one container that waits, and ends at SIGTERM.
+fn manifest(number: usize) -> String {
+    format!(
+        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: pod-{number:03}\nspec:\n  containers:\n  - \
+         name: main\n    image: {}\n    imagePullPolicy: IfNotPresent\n",
+        images::PAUSE
+    )
+}

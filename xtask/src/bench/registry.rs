@@ -1,0 +1,87 @@
+//! All benchmarks in one table.
+
+/// What has to be set up for a measurement; benchmarks of one group share it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Group {
+    /// Nothing but the file.
+    Binary,
+    /// An agent without any pod.
+    EmptyNode,
+    /// An agent with 100 pods from a folder.
+    HundredPods,
+}
+
+/// One number. Smaller is better, for all of them.
+#[derive(Debug)]
+pub(super) struct Benchmark {
+    /// The name on the command line and in the JSON output; its end is the unit.
+    pub(super) name: &'static str,
+    /// The unit as a person writes it.
+    pub(super) unit: &'static str,
+    /// The most that is promised, if anything is.
+    pub(super) goal: Option<f64>,
+    /// What is set up for it.
+    pub(super) group: Group,
+    /// What it says.
+    pub(super) about: &'static str,
+}
+
+/// The benchmarks, in the order in which they are printed.
+pub(super) const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        name: "binary_mib",
+        unit: "MiB",
+        goal: Some(25.0),
+        group: Group::Binary,
+        about: "size of the release binary",
+    },
+    Benchmark {
+        name: "rss_mib_0",
+        unit: "MiB",
+        goal: Some(10.0),
+        group: Group::EmptyNode,
+        about: "memory of an agent without pods",
+    },
+    Benchmark {
+        name: "start_100_s",
+        unit: "s",
+        goal: Some(20.0),
+        group: Group::HundredPods,
+        about: "from the start of the agent until 100 pods of its folder are ready",
+    },
+    Benchmark {
+        name: "rss_mib_100",
+        unit: "MiB",
+        goal: Some(18.0),
+        group: Group::HundredPods,
+        about: "memory of the agent with 100 pods",
+    },
+    Benchmark {
+        name: "cpu_idle_pct_100",
+        unit: "% of a core",
+        goal: Some(1.0),
+        group: Group::HundredPods,
+        about: "processor time of the agent over 60 s in which nothing happens to 100 pods",
+    },
+    Benchmark {
+        name: "runtime_cpu_idle_pct_100",
+        unit: "% of a core",
+        goal: None,
+        group: Group::HundredPods,
+        about: "processor time of containerd in the same 60 s",
+    },
+    Benchmark {
+        name: "adopt_100_ms",
+        unit: "ms",
+        goal: Some(500.0),
+        group: Group::HundredPods,
+        about: "from the start of the agent after kill -9 until 100 running pods are ready again",
+    },
+    Benchmark {
+        name: "stop_100_s",
+        unit: "s",
+        goal: None,
+        group: Group::HundredPods,
+        about: "from the removal of 100 manifests until the runtime has no sandbox",
+    },
+];

@@ -1,0 +1,107 @@
+//! Printing results: a table for a person, JSON for a program.
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value};
+
+use super::registry::{BENCHMARKS, Benchmark};
+
+/// Numbers by the names of their benchmarks.
+#[derive(Debug, Default)]
+pub(super) struct Results(Vec<(&'static str, f64)>);
+
+impl Results {
+    /// Adds the number of benchmark `name`.
+    pub(super) fn add(&mut self, name: &'static str, value: f64) {
+        self.0.push((name, value));
+    }
+
+    /// Drops what was measured on the way but not asked for.
+    pub(super) fn keep(&mut self, wanted: &[&'static Benchmark]) {
+        self.0
+            .retain(|(name, _)| wanted.iter().any(|benchmark| benchmark.name == *name));
+    }
+
+    pub(super) fn print_json(&self) -> Result<()> {
+        println!("{}", serde_json::to_string_pretty(&self.json()?)?);
+        Ok(())
+    }
+
+    pub(super) fn print_table(&self) -> Result<()> {
+        for line in self.table() {
+            println!("{line}");
+        }
+        Ok(())
+    }
+
+    fn json(&self) -> Result<Map<String, Value>> {
+        let number = |(name, value): &(&str, f64)| {
+            // Two digits are more than repeats.
+            let rounded = (value * 100.0).round() / 100.0;
+            let number = serde_json::Number::from_f64(rounded)
+                .with_context(|| format!("{name} is not a number"))?;
+            Ok(((*name).to_owned(), Value::Number(number)))
+        };
+        self.0.iter().map(number).collect()
+    }
+
+    fn table(&self) -> Vec<String> {
+        let mut lines = vec![format!(
+            "{:<26}{:>10}  {:<12}{:>8}",
+            "NAME", "VALUE", "UNIT", "GOAL"
+        )];
+        for benchmark in BENCHMARKS {
+            let Some((_, value)) = self.0.iter().find(|(name, _)| *name == benchmark.name) else {
+                continue;
+            };
+            let (goal, verdict) = match benchmark.goal {
+                Some(goal) if *value <= goal => (format!("<= {goal}"), "reached"),
+                Some(goal) => (format!("<= {goal}"), "MISSED"),
+                None => (String::new(), ""),
+            };
+            let Benchmark { name, unit, .. } = benchmark;
+            let line = format!("{name:<26}{value:>10.2}  {unit:<12}{goal:>8}  {verdict}");
+            lines.push(line.trim_end().to_owned());
+        }
+        lines
+    }
+}
+
+/// Prints the names of all benchmarks and what they say.
+pub(super) fn print_list() {
+    for Benchmark {
+        name, unit, about, ..
+    } in BENCHMARKS
+    {
+        println!("{name:<26}{unit:<13}{about}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn results() -> Results {
+        let mut results = Results::default();
+        results.add("rss_mib_0", 9.126);
+        results.add("adopt_100_ms", 612.0);
+        results.add("stop_100_s", 6.5);
+        results
+    }
+
+    #[test]
+    fn json_is_one_flat_object_of_numbers() {
+        let json = Value::Object(results().json().unwrap());
+        assert_eq!(
+            json.to_string(),
+            r#"{"adopt_100_ms":612.0,"rss_mib_0":9.13,"stop_100_s":6.5}"#
+        );
+    }
+
+    #[test]
+    fn the_table_tells_which_goals_are_missed() {
+        let table = results().table();
+        assert!(table[1].ends_with("<= 10  reached"), "{}", table[1]);
+        assert!(table[2].ends_with("<= 500  MISSED"), "{}", table[2]);
+        assert!(table[3].ends_with("6.50  s"), "{}", table[3]);
+    }
+}

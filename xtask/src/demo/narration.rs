@@ -1,0 +1,13 @@
+//! What the demo tells the person who watches.
+
+/// Begins a new part.
+pub(super) fn step(what: &str) {
+    println!("\n--> {what}");
+}
+
+/// Shows text that belongs to the part, line by line.
+pub(super) fn show(text: &str) {
+    for line in text.lines() {
+        println!("    {line}");
+    }
+}

@@ -1,0 +1,32 @@
+//! Ctrl-C and SIGTERM: remove what was started, then end.
+
+use anyhow::{Context, Result, bail};
+use rubelet_testbed::sweep::sweep_own;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Runs `work`; when a signal asks this program to end before it is done, removes all instances of
+/// the test bed that this program has and ends.
+pub(crate) fn cleaning_up(work: impl FnOnce() -> Result<()> + Send + 'static) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start an async runtime")?;
+    let ended = runtime.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut work = tokio::task::spawn_blocking(work);
+        tokio::select! {
+            done = &mut work => Some(done).transpose().context("the work panicked"),
+            _ = interrupt.recv() => Ok(None),
+            _ = terminate.recv() => Ok(None),
+        }
+    });
+    // The work, if it still goes on, ends with the process.
+    runtime.shutdown_background();
+    if let Some(result) = ended? {
+        return result;
+    }
+    eprintln!("interrupted: cleaning up");
+    sweep_own()?;
+    bail!("interrupted")
+}

@@ -1,0 +1,72 @@
+//! Licences, bans, sources and known vulnerabilities of all dependencies, by cargo-deny.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use rubelet_testbed::command::{output_of, stdout_of};
+use rubelet_testbed::target_dir;
+
+use crate::cargo;
+
+/// The version that deny.toml is written for.
+const VERSION: &str = "0.20.2";
+
+/// Runs all checks that can be run here.
+pub(super) fn check(root: &Path) -> Result<()> {
+    let program = ensure(root)?;
+    let deny = |arguments: &[&str]| {
+        let mut command = Command::new(&program);
+        command.args(arguments).current_dir(root);
+        command
+    };
+    // The database of known vulnerabilities is a git repository, which not every machine reaches.
+    let fetched = output_of(&mut deny(&["fetch", "db"]))?;
+    if fetched.status.success() {
+        return cargo::run(&mut deny(&["check"]));
+    }
+    let reason = String::from_utf8_lossy(&fetched.stderr).into_owned();
+    println!(
+        "advisories: SKIPPED, because the database of known vulnerabilities could not be fetched \
+         ({}); licences, bans and sources are checked",
+        last_line(&reason)
+    );
+    cargo::run(&mut deny(&["check", "bans", "licenses", "sources"]))
+}
+
+/// cargo-deny in the target folder; built there if it is missing, which takes some minutes.
+fn ensure(root: &Path) -> Result<PathBuf> {
+    let tools = target_dir::target()?.join("tools");
+    let program = tools.join("bin/cargo-deny");
+    let found = stdout_of(Command::new(&program).arg("--version"));
+    if found.is_ok_and(|text| text.trim() == format!("cargo-deny {VERSION}")) {
+        return Ok(program);
+    }
+    let mut install = cargo::command(root, &["install", "--locked", "--force", "--root"]);
+    install
+        .arg(&tools)
+        .args(["cargo-deny", "--version", VERSION]);
+    cargo::run(&mut install).context("cannot build cargo-deny")?;
+    Ok(program)
+}
+
+fn last_line(text: &str) -> &str {
+    text.lines()
+        .map(str::trim)
+        .rfind(|line| !line.is_empty())
+        .unwrap_or("it gave no reason")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_is_the_last_thing_that_was_said() {
+        assert_eq!(
+            last_line("ERROR x\nfatal: could not resolve\n\n"),
+            "fatal: could not resolve"
+        );
+        assert_eq!(last_line("\n"), "it gave no reason");
+    }
+}

@@ -1,0 +1,62 @@
+//! The rules of the code base that the compiler doesn't know.
+
+mod edges;
+mod files;
+mod layers;
+mod lines;
+mod manifests;
+mod purity;
+
+use std::fmt;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+/// One thing that is against a rule.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Finding {
+    /// The file, relative to the root of the workspace.
+    file: String,
+    /// The line's number, 0 when the finding is about the whole file.
+    line: usize,
+    /// What is wrong.
+    rule: String,
+    /// What to do about it.
+    remedy: &'static str,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            file,
+            line,
+            rule,
+            remedy,
+        } = self;
+        match line {
+            0 => write!(f, "{file}: {rule}\n    {remedy}"),
+            line => write!(f, "{file}:{line}: {rule}\n    {remedy}"),
+        }
+    }
+}
+
+/// Checks everything below `root`; an error when something is against a rule.
+pub(crate) fn run(root: &Path) -> Result<()> {
+    let files = files::all(root)?;
+    let mut findings = layers::check(&layers::read(root)?);
+    for file in &files {
+        findings.extend(files::check_name(&file.path));
+        findings.extend(lines::check(&file.path, &file.text));
+        findings.extend(purity::check(&file.path, &file.text));
+        findings.extend(manifests::check(&file.path, &file.text));
+    }
+    findings.sort();
+    for finding in &findings {
+        println!("{finding}");
+    }
+    if findings.is_empty() {
+        println!("tidy: {} files, nothing to complain about", files.len());
+        return Ok(());
+    }
+    bail!("{} findings in {} files", findings.len(), files.len())
+}

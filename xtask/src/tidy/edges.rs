@@ -1,0 +1,152 @@
+//! The crates, their layers, and which crate may use which. A new edge is a decision: it is made
+//! here, in the same commit as the edge itself.
+
+/// One crate of the workspace. Names are without the prefix `rubelet-`.
+pub(super) struct Room {
+    /// The name.
+    pub(super) name: &'static str,
+    /// The layer of the design. Edges point down: to a lower layer, or inside of a layer to a crate
+    /// that stands higher up in the table.
+    pub(super) layer: u8,
+    /// Whether it is pure: no clock, file, socket, process or async runtime.
+    pub(super) pure: bool,
+    /// What it may use.
+    pub(super) uses: &'static [&'static str],
+    /// What its tests may use besides that.
+    pub(super) tests_use: &'static [&'static str],
+}
+
+impl Room {
+    const fn pure(layer: u8, name: &'static str, uses: &'static [&'static str]) -> Self {
+        Self {
+            name,
+            layer,
+            pure: true,
+            uses,
+            tests_use: &[],
+        }
+    }
+
+    const fn effects(layer: u8, name: &'static str, uses: &'static [&'static str]) -> Self {
+        Self {
+            name,
+            layer,
+            pure: false,
+            uses,
+            tests_use: &[],
+        }
+    }
+
+    const fn tests_with(self, tests_use: &'static [&'static str]) -> Self {
+        Self { tests_use, ..self }
+    }
+}
+
+/// The layer of what is never part of the product.
+const DEV: u8 = 9;
+
+/// What the binary may use: it puts everything together.
+const PRODUCT: &[&str] = &[
+    "base",
+    "yaml",
+    "api",
+    "cri",
+    "config",
+    "pod-plan",
+    "node-plan",
+    "host",
+    "logs",
+    "sources",
+    "store",
+    "volumes",
+    "cri-grpc",
+    "kubelet",
+    "server",
+];
+
+/// All crates, from the bottom up.
+pub(super) const ROOMS: &[Room] = &[
+    Room::pure(0, "base", &[]),
+    Room::pure(0, "yaml", &["base"]),
+    Room::pure(1, "api", &["base", "yaml"]),
+    Room::pure(1, "cri", &["base"]),
+    Room::pure(1, "config", &["base", "yaml"]),
+    Room::pure(2, "pod-plan", &["base", "api", "cri"]),
+    Room::pure(2, "node-plan", &["base", "api"]),
+    Room::effects(3, "host", &["base"]),
+    Room::effects(3, "logs", &["base"]),
+    Room::effects(3, "sources", &["base", "yaml", "api"]),
+    Room::effects(3, "store", &["base"]),
+    Room::effects(3, "volumes", &["base", "api", "host"]),
+    Room::effects(4, "cri-grpc", &["base", "cri"]).tests_with(&["cri-grpc"]),
+    Room::effects(
+        5,
+        "kubelet",
+        &[
+            "base",
+            "api",
+            "cri",
+            "config",
+            "pod-plan",
+            "node-plan",
+            "host",
+            "logs",
+            "sources",
+            "store",
+            "volumes",
+        ],
+    )
+    .tests_with(&["sim"]),
+    Room::effects(5, "server", &["base"]),
+    Room::effects(6, "rubelet", PRODUCT).tests_with(&["sim"]),
+    Room::effects(DEV, "sim", &["base", "cri"]),
+    Room::effects(DEV, "testbed", &["cri", "cri-grpc"]),
+    Room::effects(DEV, "xtask", &["testbed"]),
+];
+
+/// The room of that name.
+pub(super) fn room(name: &str) -> Option<&'static Room> {
+    ROOMS.iter().find(|room| room.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_edge_points_down() {
+        for (place, user) in ROOMS.iter().enumerate() {
+            for used in user.uses {
+                let found = ROOMS.iter().position(|room| room.name == *used);
+                let found = found.unwrap_or_else(|| panic!("{used} is no crate"));
+                let down = ROOMS[found].layer < user.layer
+                    || (ROOMS[found].layer == user.layer && found < place);
+                assert!(down, "{} -> {used}", user.name);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_of_the_product_uses_a_test_crate() {
+        for user in ROOMS.iter().filter(|room| room.layer < DEV) {
+            for used in user.uses {
+                assert!(
+                    room(used).is_some_and(|used| used.layer < DEV),
+                    "{} -> {used}",
+                    user.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_pure_crate_uses_pure_crates_only() {
+        for user in ROOMS.iter().filter(|room| room.pure) {
+            assert!(
+                user.uses
+                    .iter()
+                    .all(|used| room(used).is_some_and(|used| used.pure))
+            );
+        }
+    }
+}

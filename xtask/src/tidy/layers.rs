@@ -1,0 +1,135 @@
+//! Edges between crates: only those that the table allows.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use rubelet_testbed::command::stdout_of;
+use serde_json::Value;
+
+use super::Finding;
+use super::edges::{self, ROOMS, Room, room};
+
+const ADD_OR_DROP: &str =
+    "use a crate of a lower layer, or decide for the edge in xtask/src/tidy/edges.rs";
+const ADD_ROOM: &str = "give the crate its layer and its edges in xtask/src/tidy/edges.rs";
+
+/// What cargo knows of the workspace's crates.
+pub(super) fn read(root: &Path) -> Result<Value> {
+    let mut cargo = Command::new(crate::cargo::program());
+    cargo
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .current_dir(root);
+    serde_json::from_str(&stdout_of(&mut cargo)?).context("cargo metadata printed no JSON")
+}
+
+/// All edges and crates that the table doesn't have.
+pub(super) fn check(metadata: &Value) -> Vec<Finding> {
+    let packages = metadata["packages"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    packages.iter().flat_map(check_package).collect()
+}
+
+fn check_package(package: &Value) -> Vec<Finding> {
+    let name = short(package["name"].as_str().unwrap_or_default());
+    let finding = |rule: String, remedy| Finding {
+        file: manifest_of(name),
+        line: 0,
+        rule,
+        remedy,
+    };
+    let Some(room) = room(name) else {
+        return vec![finding(
+            format!("the crate {name} has no place in the design"),
+            ADD_ROOM,
+        )];
+    };
+    let dependencies = package["dependencies"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    dependencies
+        .iter()
+        // Crates of the workspace have a path; all others come from a registry.
+        .filter(|dependency| dependency["path"].is_string())
+        .filter_map(|dependency| {
+            let used = short(dependency["name"].as_str().unwrap_or_default());
+            let for_tests = dependency["kind"] == "dev";
+            (!allowed(room, used, for_tests)).then(|| {
+                let what = if for_tests {
+                    "in its tests uses"
+                } else {
+                    "uses"
+                };
+                let place = edges::room(used).map_or_else(
+                    || "no layer".to_owned(),
+                    |used| format!("layer {}", used.layer),
+                );
+                let rule = format!(
+                    "{name} (layer {}) {what} {used} ({place}), an edge nobody decided for",
+                    room.layer
+                );
+                finding(rule, ADD_OR_DROP)
+            })
+        })
+        .collect()
+}
+
+fn allowed(room: &Room, used: &str, for_tests: bool) -> bool {
+    room.uses.contains(&used) || (for_tests && room.tests_use.contains(&used))
+}
+
+fn short(name: &str) -> &str {
+    name.strip_prefix("rubelet-").unwrap_or(name)
+}
+
+fn manifest_of(name: &str) -> String {
+    if name == "xtask" || !ROOMS.iter().any(|room| room.name == name) {
+        return format!("{name}/Cargo.toml");
+    }
+    format!("crates/{name}/Cargo.toml")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn package(name: &str, used: &str, kind: &Value) -> Value {
+        json!({ "packages": [{
+            "name": name,
+            "dependencies": [
+                { "name": used, "kind": kind, "path": "/x" },
+                { "name": "tokio", "kind": null },
+            ],
+        }]})
+    }
+
+    #[test]
+    fn edges_are_held_against_the_table_and_tests_may_use_more() {
+        for (name, used, kind, complaints) in [
+            ("rubelet-api", "rubelet-base", Value::Null, 0),
+            ("rubelet-base", "rubelet-api", Value::Null, 1),
+            ("rubelet-server", "rubelet-kubelet", Value::Null, 1),
+            ("rubelet-kubelet", "rubelet-sim", json!("dev"), 0),
+            ("rubelet-kubelet", "rubelet-sim", Value::Null, 1),
+            ("rubelet-base", "rubelet-base", json!("dev"), 1),
+            ("xtask", "rubelet-testbed", Value::Null, 0),
+            ("rubelet-new", "rubelet-base", Value::Null, 1),
+        ] {
+            let found = check(&package(name, used, &kind));
+            assert_eq!(found.len(), complaints, "{name} -> {used}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_complaint_names_the_manifest_and_the_edge() {
+        let found = check(&package("rubelet-base", "rubelet-api", &Value::Null));
+        assert_eq!(found[0].file, "crates/base/Cargo.toml");
+        let rule = "base (layer 0) uses api (layer 1), an edge nobody decided for";
+        assert_eq!(found[0].rule, rule);
+    }
+}

@@ -1,0 +1,56 @@
+//! Each crate takes lints, version and licence from the workspace.
+
+use super::Finding;
+
+/// Tables and keys that a crate's manifest must have, each as it is written.
+const INHERITED: [(&str, &str); 5] = [
+    ("[lints]\nworkspace = true", "its lints"),
+    ("version.workspace = true", "its version"),
+    ("edition.workspace = true", "its edition"),
+    ("rust-version.workspace = true", "its Rust version"),
+    ("license.workspace = true", "its licence"),
+];
+/// The one crate that may hold `unsafe`, and so writes its own lints.
+const OWN_LINTS: &str = "crates/host/Cargo.toml";
+const INHERIT: &str = "copy the line from another crate's Cargo.toml";
+
+/// What the manifest at `path` doesn't take from the workspace.
+pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
+    if !path.ends_with("/Cargo.toml") {
+        return Vec::new();
+    }
+    INHERITED
+        .iter()
+        .filter(|(wanted, _)| !text.contains(wanted))
+        .filter(|(wanted, _)| path != OWN_LINTS || !wanted.starts_with("[lints]"))
+        .map(|(_, what)| Finding {
+            file: path.to_owned(),
+            line: 0,
+            rule: format!("the crate doesn't take {what} from the workspace"),
+            remedy: INHERIT,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_that_leaves_a_line_out_is_told_which() {
+        let whole: String = INHERITED
+            .iter()
+            .map(|(line, _)| format!("{line}\n"))
+            .collect::<Vec<_>>()
+            .concat();
+        assert_eq!(check("crates/a/Cargo.toml", &whole), []);
+        let partial = whole.replace("[lints]\nworkspace = true", "");
+        let found = check("crates/a/Cargo.toml", &partial);
+        assert_eq!(
+            found[0].rule,
+            "the crate doesn't take its lints from the workspace"
+        );
+        assert_eq!(check(OWN_LINTS, &partial), []);
+        assert_eq!(check("Cargo.toml", ""), []);
+    }
+}
