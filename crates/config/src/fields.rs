@@ -59,7 +59,7 @@ section! {
         pod_logs_dir: String = "/var/log/pods".to_owned(), "podLogsDir", Unset, Works;
         /// Longest time between two looks at a pod.
         #[serde(with = "go_duration")]
-        sync_frequency: Duration = seconds(60), "syncFrequency", Unset, Works;
+        sync_frequency: Duration = seconds(60), "syncFrequency", Unset, NotYet;
         /// Time between two full looks at the manifest folder; changes are also seen at once.
         #[serde(with = "go_duration")]
         file_check_frequency: Duration = seconds(20), "fileCheckFrequency", Unset, Works;
@@ -187,7 +187,7 @@ section! {
         /// Kept for old files; does nothing, here or in the kubelet.
         hairpin_mode: String = "promiscuous-bridge".to_owned(), "hairpinMode", Unset, Works;
         /// How many pods may run.
-        max_pods: i32 = 110, "maxPods", Unset, Works;
+        max_pods: i32 = 110, "maxPods", Unset, NotYet;
         /// Addresses for pods on a node without a cluster.
         pod_cidr: String = String::new(), "podCIDR", Unset, NotYet;
         /// How many processes a pod may have; -1 means no limit.

@@ -15,6 +15,9 @@ section! {
         /// How often the runtime is asked for all of its containers.
         #[serde(with = "go_duration")]
         relist_period: Duration = Duration::from_secs(1), "relistPeriod", Unset, Works;
+        /// How many sandboxes and containers the runtime starts or stops at the same time. 0 means
+        /// four for each processor.
+        runtime_calls_at_once: u32 = 0, "runtimeCallsAtOnce", Counts, Works;
     }
 }
 

@@ -163,6 +163,7 @@ impl fmt::Display for CriError {
                 write!(f, "{call}: no answer within {}", format_go(*limit))
             }
             _ if message.is_empty() => write!(f, "{call}: {kind}"),
+            CriErrorKind::Other(Code::Unknown) => write!(f, "{call}: {message}"),
             _ => write!(f, "{call}: {kind}: {message}"),
         }
     }

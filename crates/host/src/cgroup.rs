@@ -6,6 +6,7 @@
 
 mod detect;
 mod ensure;
+mod kill;
 mod remove;
 mod write;
 
@@ -19,6 +20,7 @@ use rubelet_base::cgroup::CgroupPath;
 
 pub use detect::DetectError;
 pub use ensure::EnsureError;
+pub use kill::KillError;
 pub use remove::{Removal, RemoveError};
 pub use write::{RefusedValues, WriteError};
 

@@ -13,6 +13,7 @@ use tokio::{
 use crate::{
     board::Board,
     clock::Clock,
+    drain::Drain,
     events::Recorder,
     heartbeat::Heartbeat,
     images::{ImagePuller, PullParallelism},
@@ -22,7 +23,14 @@ use crate::{
     pods::{PodSources, PodTable},
     records::RecordWriter,
     runtime_state::{RuntimeState, watch_runtime},
+    throttle::Throttle,
 };
+
+/// So long starts that are under way may take when the agent stops.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// So many containers and sandboxes are removed at the same time.
+const REMOVALS_AT_ONCE: usize = 2;
 
 /// What a node is made from.
 pub struct AgentParts {
@@ -46,6 +54,8 @@ pub struct AgentParts {
     pub pleg: PlegSettings,
     /// How many images are pulled at the same time.
     pub pulls: PullParallelism,
+    /// How many sandboxes and containers the runtime starts or stops at the same time.
+    pub at_once: usize,
 }
 
 /// A node at work. Its tasks end when it is dropped; pods go on.
@@ -83,7 +93,10 @@ impl Agent {
             board: Arc::clone(&pods),
             records: parts.records.clone(),
             settings: parts.plan,
+            throttle: Throttle::new(parts.at_once),
+            removals: Throttle::new(REMOVALS_AT_ONCE),
             runtime_state: runtime_state.clone(),
+            drain: Drain::new(),
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(watch_runtime(parts.runtime, parts.endpoint, state_sender));
@@ -138,8 +151,10 @@ impl Agent {
         }
     }
 
-    /// Stops all tasks and writes what is not written yet. Containers go on.
+    /// Stops all tasks and writes what is not written yet. Starts that are under way may end first.
+    /// Containers go on.
     pub async fn stop(mut self) {
+        self.context.drain.shut(DRAIN).await;
         self.tasks.abort_all();
         while self.tasks.join_next().await.is_some() {}
         self.context.records.flush().await;

@@ -182,7 +182,11 @@ impl PodHost for LocalHost {
     }
 
     fn resources(&self, pod: &Pod, container: &Container) -> v1::LinuxContainerResources {
-        limits(container_limits(pod, container, &self.inner.container_settings))
+        // Whether swap can be limited shows only in a cgroup that exists.
+        let swap_controller = self.inner.cgroups.limits_swap();
+        let settings =
+            ContainerSettings { swap_controller, ..self.inner.container_settings.clone() };
+        limits(container_limits(pod, container, &settings))
     }
 
     fn env_context(&self, pod_ips: Vec<Box<str>>) -> EnvContext {
@@ -232,6 +236,11 @@ impl PodHost for LocalHost {
             }
         })
         .await;
+    }
+
+    async fn kill_leftovers(&self, uid: &PodUid, id: &ContainerId) -> usize {
+        let (uid, id) = (uid.clone(), id.clone());
+        self.blocking(move |inner| inner.cgroups.kill_container(&uid, &id)).await
     }
 
     async fn clean_up(&self, name: &PodName, uid: &PodUid) -> Result<(), HostError> {

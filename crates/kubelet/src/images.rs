@@ -42,6 +42,8 @@ pub struct PresentImage {
     pub id: String,
     /// The user it asks for.
     pub user: ImageUser,
+    /// Bytes that the runtime counts for it.
+    pub size: u64,
 }
 
 impl ImagePuller {
@@ -100,13 +102,20 @@ impl ImagePuller {
                 Ok(present)
             }
             (PullDecision::Pull | PullDecision::UsePresent, _) => {
-                self.pull(pod, container, &reference).await?;
-                self.status(pod, container, &reference).await?.ok_or_else(|| {
+                let took = self.pull(pod, container, &reference).await?;
+                let present = self.status(pod, container, &reference).await?.ok_or_else(|| {
                     StartFailure::new(
                         IMAGE_INSPECT_ERROR,
                         format!("image {reference:?} is not there although its pull succeeded"),
                     )
-                })
+                })?;
+                let message = format!(
+                    "Successfully pulled image {:?} in {took}. Image size: {} bytes.",
+                    container.image, present.size
+                );
+                let name = Some(&*container.name);
+                self.recorder.pod(pod, name, EventType::Normal, "Pulled", &message);
+                Ok(present)
             }
         }
     }
@@ -127,21 +136,21 @@ impl ImagePuller {
         Ok(answer.image.map(|image| PresentImage {
             id: image.id,
             user: ImageUser { uid: image.uid.map(|uid| uid.value), name: image.username },
+            size: image.size,
         }))
     }
 
+    /// Pulls; how long that took.
     async fn pull(
         &self,
         pod: &Pod,
         container: &Container,
         reference: &str,
-    ) -> Result<(), StartFailure> {
+    ) -> Result<String, StartFailure> {
         let image = &container.image;
         let queued = Instant::now();
-        let normal = |reason: &str, message: &str| {
-            self.recorder.pod(pod, Some(&container.name), EventType::Normal, reason, message);
-        };
-        normal("Pulling", &format!("Pulling image {image:?}"));
+        let message = format!("Pulling image {image:?}");
+        self.recorder.pod(pod, Some(&container.name), EventType::Normal, "Pulling", &message);
         let _permit = match &self.permits {
             // The semaphore is never closed.
             Some(permits) => permits.acquire().await.ok(),
@@ -162,15 +171,11 @@ impl ImagePuller {
             }),
         };
         match self.images.pull_image(request).await {
-            Ok(_) => {
-                let message = format!(
-                    "Successfully pulled image {image:?} in {} ({} including waiting)",
-                    millis(began.elapsed()),
-                    millis(queued.elapsed())
-                );
-                normal("Pulled", &message);
-                Ok(())
-            }
+            Ok(_) => Ok(format!(
+                "{} ({} including waiting)",
+                millis(began.elapsed()),
+                millis(queued.elapsed())
+            )),
             Err(error) => {
                 let reason = [image::REGISTRY_UNAVAILABLE, image::SIGNATURE_VALIDATION_FAILED]
                     .into_iter()

@@ -13,6 +13,7 @@
 pub mod agent;
 pub mod board;
 pub mod clock;
+pub mod drain;
 pub mod events;
 pub mod heartbeat;
 pub mod host;
@@ -23,6 +24,7 @@ pub mod pod_task;
 pub mod pods;
 pub mod records;
 pub mod runtime_state;
+pub mod throttle;
 
 use std::time::Duration;
 
@@ -32,3 +34,6 @@ use jiff::Timestamp;
 pub(crate) fn after(at: Timestamp, by: Duration) -> Timestamp {
     rubelet_pod_plan::after(at, by)
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ mod cell;
 mod convert;
 mod handle;
 mod inspect;
+mod late_reason;
 mod relist;
 mod task;
 mod termination_message;

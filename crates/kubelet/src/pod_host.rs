@@ -81,6 +81,10 @@ pub trait PodHost: Send + Sync + 'static {
         count: u32,
     );
 
+    /// Kills processes that are left of a container which the runtime takes for dead; how many
+    /// there were.
+    async fn kill_leftovers(&self, uid: &PodUid, id: &ContainerId) -> usize;
+
     /// Removes all that [`PodHost::prepare`] made; safe to repeat.
     ///
     /// # Errors

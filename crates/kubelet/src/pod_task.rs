@@ -2,6 +2,7 @@
 //! publishes the status, applies the steps, and waits again. Nobody else acts on the pod.
 
 mod apply;
+mod repeats;
 mod run;
 mod start;
 
@@ -17,8 +18,9 @@ use tokio::sync::watch;
 pub use run::{PodTask, TaskEnd};
 
 use crate::{
-    board::Board, clock::Clock, events::Recorder, images::ImagePuller, pleg::PlegHandle,
+    board::Board, clock::Clock, drain::Drain, events::Recorder, images::ImagePuller, pleg::PlegHandle,
     pod_host::PodHost, records::RecordWriter, runtime_state::RuntimeState,
+    throttle::Throttle,
 };
 
 /// What a pod's task is told. Level-triggered: only the last value counts.
@@ -55,8 +57,14 @@ pub struct PodContext {
     pub records: RecordWriter,
     /// Settings of the plan.
     pub settings: PlanSettings,
+    /// A bound on what the runtime starts and stops at the same time.
+    pub throttle: Throttle,
+    /// A tighter bound on what it removes: starting and stopping come first.
+    pub removals: Throttle,
     /// Whether the runtime can be used.
     pub runtime_state: watch::Receiver<RuntimeState>,
+    /// What must not be broken off.
+    pub drain: Drain,
 }
 
 /// Statuses by UID.

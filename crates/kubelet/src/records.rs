@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use rubelet_api::{pod::Pod, status::PodStatus};
+use rubelet_api::status::PodStatus;
 use rubelet_base::{ErrorChain, PodUid};
 use rubelet_pod_plan::History;
 use rubelet_store::{Loaded, Migration, Record, Stored};
@@ -25,6 +25,12 @@ pub struct PodRecord {
     pub status: PodStatus,
     /// What was tried.
     pub history: History,
+    /// The definition that all this is about; empty in records of versions that did not keep it.
+    #[serde(default)]
+    pub definition: Box<str>,
+    /// True if the pod was being removed.
+    #[serde(default)]
+    pub removing: bool,
 }
 
 impl Stored for PodRecord {
@@ -57,14 +63,8 @@ impl RecordWriter {
     }
 
     /// Keeps this state of a pod.
-    pub fn save(&self, pod: &Pod, status: &PodStatus, history: &History) {
-        let record = PodRecord {
-            namespace: (&*pod.name.namespace).into(),
-            name: (&*pod.name.name).into(),
-            status: status.clone(),
-            history: history.clone(),
-        };
-        self.put(&pod.uid, Some(record));
+    pub fn save(&self, uid: &PodUid, record: PodRecord) {
+        self.put(uid, Some(record));
     }
 
     /// Forgets a pod.

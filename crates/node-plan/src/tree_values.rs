@@ -6,9 +6,12 @@ use rubelet_api::{
     pod::Pod,
     resources::{Bytes, MilliCpu, QosClass},
 };
-use rubelet_base::cgroup::{CgroupValues, CpuShare, HugepageLimit};
+use rubelet_base::cgroup::{CgroupValues, CpuQuota, CpuShare, HugepageLimit};
 
 use crate::{cpu, pod_resources::totals};
+
+/// The kernel takes what is more than it can count as no limit, in both cgroup versions.
+const NO_MEMORY_LIMIT: Bytes = i64::MAX as Bytes;
 
 /// Settings of the node that take part in a pod's values.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,6 +106,21 @@ pub fn pod_values(pod: &Pod, settings: &PodSettings) -> CgroupValues {
     values
 }
 
+/// What takes away limits that a pod may have had before an edit and has no longer. A cgroup that
+/// is new has none.
+#[must_use]
+pub fn lifted_limits(values: &CgroupValues, settings: &PodSettings) -> CgroupValues {
+    let no_quota = CpuQuota {
+        quota_us: None,
+        period_us: settings.cpu_cfs_quota_period_us,
+    };
+    CgroupValues {
+        cpu_quota: values.cpu_quota.is_none().then_some(no_quota),
+        memory_limit: values.memory_limit.is_none().then_some(NO_MEMORY_LIMIT),
+        ..CgroupValues::default()
+    }
+}
+
 fn hugepage_limits(page_sizes: &[Bytes], amounts: &BTreeMap<Bytes, Bytes>) -> Vec<HugepageLimit> {
     // A size that the kernel doesn't know stays in the list: writing it then fails and is told,
     // instead of the pod running without the pages it asked for.
@@ -117,8 +135,6 @@ fn hugepage_limits(page_sizes: &[Bytes], amounts: &BTreeMap<Bytes, Bytes>) -> Ve
 #[cfg(test)]
 mod tests {
     use rubelet_api::resources::ResourceAmounts;
-    use rubelet_base::cgroup::CpuQuota;
-
     use super::*;
     use crate::test_pods::{amounts, container, pod};
 
@@ -138,6 +154,30 @@ mod tests {
         pod.spec.qos = qos;
         pod.spec.containers = vec![container("a", requests, limits)];
         pod
+    }
+
+    #[test]
+    fn limits_that_a_pod_no_longer_has_are_taken_away() {
+        let limited = pod_of(
+            QosClass::Guaranteed,
+            amounts(500, 64 * MIB),
+            amounts(500, 64 * MIB),
+        );
+        let values = pod_values(&limited, &settings());
+        assert_eq!(
+            lifted_limits(&values, &settings()),
+            CgroupValues::default(),
+            "what it has stays"
+        );
+        let free = pod_of(
+            QosClass::Burstable,
+            amounts(500, 64 * MIB),
+            ResourceAmounts::default(),
+        );
+        let lifted = lifted_limits(&pod_values(&free, &settings()), &settings());
+        assert_eq!(lifted.cpu_quota.map(|quota| quota.quota_us), Some(None));
+        assert_eq!(lifted.memory_limit, Some(9_223_372_036_854_775_807));
+        assert_eq!(lifted.cpu, None);
     }
 
     #[test]

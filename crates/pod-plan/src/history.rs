@@ -7,7 +7,10 @@ use jiff::Timestamp;
 use rubelet_api::container::Container;
 use serde::{Deserialize, Serialize};
 
-use crate::after;
+use crate::{
+    after,
+    observed::{ContainerPhase, ObservedPod},
+};
 
 /// First crash back-off, and its growth by doubling (kubelet: 10 s to 300 s).
 pub const CRASH_INITIAL: Duration = Duration::from_secs(10);
@@ -163,6 +166,21 @@ impl History {
     pub fn note_started(&mut self, name: &str) {
         if let Some(history) = self.containers.get_mut(name) {
             history.failure = None;
+        }
+    }
+
+    /// Forgets failures of what is there all the same: only the answer was lost.
+    pub fn note_observed(&mut self, observed: &ObservedPod) {
+        for (name, history) in &mut self.containers {
+            let runs = observed
+                .newest(name)
+                .is_some_and(|found| matches!(found.phase, ContainerPhase::Running { .. }));
+            if runs {
+                history.failure = None;
+            }
+        }
+        if observed.ready_sandbox().is_some() {
+            self.sandbox = None;
         }
     }
 

@@ -51,6 +51,16 @@ pub fn is_pull_failure(reason: &str) -> bool {
     )
 }
 
+/// True for all reasons that are about the image. What is wrong was told by an event of its own.
+#[must_use]
+pub fn is_image_failure(reason: &str) -> bool {
+    is_pull_failure(reason)
+        || matches!(
+            reason,
+            ERR_IMAGE_NEVER_PULL | INVALID_IMAGE_NAME | IMAGE_INSPECT_ERROR
+        )
+}
+
 /// From when on a failed pull is shown as `ImagePullBackOff`: the cause stands for a while first,
 /// so that an operator can read it.
 #[must_use]

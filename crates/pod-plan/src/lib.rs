@@ -11,6 +11,7 @@
 //! - [`transitions`]: what a change of status means to an operator: the events to raise.
 
 pub mod actions;
+mod broken_off;
 pub mod cri_config;
 pub mod definition;
 pub mod history;

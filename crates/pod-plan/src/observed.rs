@@ -93,6 +93,15 @@ impl Exit {
     pub fn failed(&self) -> bool {
         self.code != 0 || &*self.reason == "OOMKilled"
     }
+
+    /// True if the container never ran because whoever asked for its start went away before the
+    /// answer. containerd records that like a failed start; only its words tell.
+    #[must_use]
+    pub fn start_was_broken_off(&self) -> bool {
+        self.started_at.is_none()
+            && &*self.reason == "StartError"
+            && self.message.contains("context canceled")
+    }
 }
 
 impl ObservedPod {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use rubelet_api::{pod::Pod, status::PodStatus};
 use rubelet_base::{ContainerId, SandboxId};
 
-use crate::{actions, history::History, observed::ObservedPod, status, why::Why};
+use crate::{actions, broken_off, history::History, observed::ObservedPod, status, why::Why};
 
 /// Everything a plan is made from.
 #[derive(Debug, Clone, Copy)]
@@ -136,6 +136,9 @@ pub struct DeadContainer {
 /// Compares what is wanted with what was seen.
 #[must_use]
 pub fn plan(snapshot: &PodSnapshot<'_>, now: Timestamp) -> PodPlan {
+    if let Some(plan) = broken_off::clear(snapshot, now) {
+        return plan;
+    }
     let actions = actions::decide(snapshot, now);
     let status = status::generate(snapshot, &actions, now);
     PodPlan {

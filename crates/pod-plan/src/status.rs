@@ -3,19 +3,21 @@
 
 mod conditions;
 mod containers;
+mod messages;
 mod phase;
 
 use jiff::Timestamp;
 use rubelet_api::status::{Phase, PodStatus};
 
-use crate::{actions::Actions, plan::PodSnapshot};
+use crate::{actions::Actions, observed::ObservedPod, plan::PodSnapshot};
 
 /// The status to publish for a decision.
 #[must_use]
 pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -> PodStatus {
     let spec = &snapshot.pod.spec;
     let previous = snapshot.previous;
-    let (init_containers, containers) = containers::all(snapshot, actions, now);
+    let (mut init_containers, mut containers) = containers::all(snapshot, actions, now);
+    messages::limit(&mut init_containers, &mut containers);
     let mut phase = phase::of(spec, &init_containers, &containers);
     let (mut reason, mut message) = previous
         .filter(|old| old.phase == phase)
@@ -35,12 +37,23 @@ pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -
         phase,
         reason,
         message,
-        start_time: previous.map_or(now, |old| old.start_time),
+        start_time: previous.map_or_else(
+            || first_record(snapshot.observed).map_or(now, |at| at.min(now)),
+            |old| old.start_time,
+        ),
         pod_ips: pod_ips(snapshot),
         conditions,
         init_containers,
         containers,
     }
+}
+
+/// When the runtime first held something of the pod: for a pod that another kubelet started, or
+/// whose own record was lost.
+fn first_record(observed: &ObservedPod) -> Option<Timestamp> {
+    let sandboxes = observed.sandboxes.iter().map(|found| found.created_at);
+    let containers = observed.containers.iter().map(|found| found.created_at);
+    sandboxes.chain(containers).min()
 }
 
 /// Addresses of the newest sandbox; those published before where no sandbox has any; the node's

@@ -9,6 +9,8 @@ use crate::image::IMAGE_PULL_BACK_OFF;
 pub struct StatusEvent {
     /// The container it is about; `None` for the pod.
     pub container: Option<Box<str>>,
+    /// Whether an operator may have to act.
+    pub warning: bool,
     /// Kind of the event.
     pub reason: &'static str,
     /// What happened.
@@ -40,18 +42,26 @@ pub fn events(
         if known {
             continue;
         }
-        let text = match &**reason {
-            "CrashLoopBackOff" => format!(
-                "Back-off restarting failed container {} in pod {}_{}({})",
-                status.name, pod.name.name, pod.name.namespace, pod.uid
+        // The failed pull itself was a warning.
+        let (warning, text) = match &**reason {
+            "CrashLoopBackOff" => (
+                true,
+                format!(
+                    "Back-off restarting failed container {} in pod {}_{}({})",
+                    status.name, pod.name.name, pod.name.namespace, pod.uid
+                ),
             ),
-            IMAGE_PULL_BACK_OFF => message
-                .split_once(": ")
-                .map_or_else(|| message.to_string(), |(first, _)| first.to_owned()),
+            IMAGE_PULL_BACK_OFF => (
+                false,
+                message
+                    .split_once(": ")
+                    .map_or_else(|| message.to_string(), |(first, _)| first.to_owned()),
+            ),
             _ => continue,
         };
         events.push(StatusEvent {
             container: Some(status.name.clone()),
+            warning,
             reason: "BackOff",
             message: text,
         });
@@ -59,6 +69,7 @@ pub fn events(
     if &*new.reason == "DeadlineExceeded" && old.is_none_or(|old| old.reason != new.reason) {
         events.push(StatusEvent {
             container: None,
+            warning: false,
             reason: "DeadlineExceeded",
             message: new.message.to_string(),
         });

@@ -34,6 +34,8 @@ pub enum Why {
     InitFailed(Box<str>),
     /// Later containers wait for this init container to end.
     WaitsForInit(Box<str>),
+    /// The agent went away while this container was being started; it never ran.
+    StartBrokenOff(Box<str>),
     /// A container starts.
     Starts(Box<str>, StartCause),
     /// A container is stopped.
@@ -72,6 +74,8 @@ pub enum KillCause {
     NotInSpec,
     /// The pod's sandbox is replaced.
     SandboxReplaced,
+    /// A newer instance took its place.
+    Superseded,
     /// The runtime lost track of it.
     Unknown,
     /// The pod ends.
@@ -102,6 +106,9 @@ impl fmt::Display for Why {
                 write!(f, "init container {name} failed and may not be restarted")
             }
             Self::WaitsForInit(name) => write!(f, "waits for init container {name} to end"),
+            Self::StartBrokenOff(name) => {
+                write!(f, "the start of container {name} was broken off; it counts as not made")
+            }
             Self::Starts(name, cause) => write!(f, "starts container {name}: {cause}"),
             Self::Kills(name, cause) => write!(f, "stops container {name}: {cause}"),
             Self::BackOff(name, until) => {
@@ -135,6 +142,7 @@ impl fmt::Display for KillCause {
             Self::DefinitionChanged => "its definition changed",
             Self::NotInSpec => "the pod has no container of this name any more",
             Self::SandboxReplaced => "the pod's sandbox is replaced",
+            Self::Superseded => "a newer instance took its place",
             Self::Unknown => "the runtime lost track of it",
             Self::PodStops => "the pod ends",
         })

@@ -4,7 +4,7 @@
 
 mod agent;
 mod completion;
-mod config;
+pub(crate) mod config;
 mod describe;
 mod events;
 mod failure;
@@ -22,6 +22,7 @@ mod tests;
 
 use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode};
 
+pub(crate) use self::config::ConfigFiles;
 use self::{agent::Agent, failure::Failure, terminal::Terminal};
 
 /// Where the agent's socket is when nobody says otherwise.

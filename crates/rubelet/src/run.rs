@@ -89,6 +89,21 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     std::fs::create_dir_all(root)
         .with_context(|| format!("cannot make the root folder {}", root.display()))?;
     let _lock = lock::take(root)?;
+    let lock_file = flags.lock_file().map(std::path::PathBuf::from);
+    let _file_lock = match lock_file.clone() {
+        Some(path) => {
+            info!(path = %path.display(), "Takes the lock file");
+            let taken = tokio::task::spawn_blocking(move || lock::wait_for_file(&path));
+            tokio::select! {
+                taken = taken => Some(taken.context("taking the lock file")??),
+                _ = terminate.recv() => return Ok(()),
+                _ = interrupt.recv() => return Ok(()),
+            }
+        }
+        None => None,
+    };
+    let contention = contention(lock_file.filter(|_| flags.exit_on_lock_contention()));
+    parts::make_own_folders(root)?;
     let clock = Clock::system();
     let recorder = Recorder::new(clock.clone());
     let node = node::Node::look(flags, &resolved)?;
@@ -139,12 +154,13 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
         },
         &mut tasks,
     );
-    tasks.spawn({
+    let mut servers = JoinSet::new();
+    servers.spawn({
         let (view, stopped) = (Arc::clone(&view), stopped.clone());
         async move { rubelet_server::serve_unix(socket, view, until(stopped)).await }
     });
     if let Some(listener) = health {
-        tasks.spawn(
+        servers.spawn(
             async move { rubelet_server::serve_health(listener, view, until(stopped)).await },
         );
     }
@@ -160,16 +176,27 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
         _ = terminate.recv() => Ok("SIGTERM"),
         _ = interrupt.recv() => Ok("SIGINT"),
         why = agent.failed() => Err(anyhow::anyhow!(why)),
+        watched = contention => watched.map(|()| "the lock file was opened by another process"),
     };
     notify::stopping();
     match &result {
-        Ok(signal) => info!(signal, "Rubelet stops; pods go on"),
+        Ok(cause) => info!(cause, "Rubelet stops; pods go on"),
         Err(why) => error!("Rubelet stops: {why:#}"),
     }
     stop.send_replace(true);
     agent.stop().await;
+    // Servers end by themselves: answers that are under way get two seconds.
+    while servers.join_next().await.is_some() {}
     tasks.shutdown().await;
     result.map(drop)
+}
+
+/// Ends when another process wants the lock file; never without one.
+async fn contention(path: Option<std::path::PathBuf>) -> anyhow::Result<()> {
+    let Some(path) = path else { return std::future::pending().await };
+    tokio::task::spawn_blocking(move || lock::wait_for_contention(&path))
+        .await
+        .context("watching the lock file")?
 }
 
 /// Ends when the agent stops.

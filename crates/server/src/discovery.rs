@@ -80,6 +80,12 @@ pub(crate) fn resources(group: &str) -> Value {
         .filter(|resource| resource.group() == group)
     {
         group_version = resource.api_version();
+        // What `kubectl get all` shows.
+        let categories: &[&str] = if resource == Resource::Pods {
+            &["all"]
+        } else {
+            &[]
+        };
         resources.push(json!({
             "name": resource.plural(),
             "singularName": resource.singular(),
@@ -87,6 +93,7 @@ pub(crate) fn resources(group: &str) -> Value {
             "kind": resource.kind(),
             "verbs": ["get", "list", "watch"],
             "shortNames": [resource.short_name()],
+            "categories": categories,
         }));
         if resource == Resource::Pods {
             resources.push(json!({

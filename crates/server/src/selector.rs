@@ -61,7 +61,7 @@ impl Selection {
 
     /// True when changes of an object can move it in or out of the selection.
     pub(crate) fn is_by_content(&self) -> bool {
-        !(self.labels.is_empty() && self.fields.is_empty())
+        !self.labels.is_empty() || self.fields.is_by_content()
     }
 
     /// True when namespace and name fit.
@@ -70,5 +70,6 @@ impl Selection {
             .as_ref()
             .is_none_or(|namespace| *namespace == object.namespace)
             && self.name.as_ref().is_none_or(|name| *name == object.name)
+            && self.fields.names(object)
     }
 }

@@ -1,7 +1,8 @@
 //! Accept loops, connections, and the way from a request to its answer.
 
 use std::{
-    convert::Infallible, future::Future, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
+    convert::Infallible, future::Future, io, net::SocketAddr, path::Path, pin::pin, sync::Arc,
+    time::Duration,
 };
 
 use http::{Method, Request, Response};
@@ -53,13 +54,22 @@ impl Shutdown {
     }
 }
 
-/// Serves the API on a socket of [`bind_unix`](crate::bind_unix) until `shutdown` is done: no new
-/// connections then, watches end, followed logs are cut off, other answers get two seconds.
+/// Serves the API on a socket of [`bind_unix`](crate::bind_unix) until `shutdown` is done. Then the
+/// socket's file goes, watches end, followed logs are cut off, and other answers get two seconds.
 pub async fn serve_unix(
     listener: UnixListener,
     view: Arc<dyn NodeView>,
     shutdown: impl Future<Output = ()> + Send,
 ) {
+    let address = listener.local_addr().ok();
+    let path = address.and_then(|address| address.as_pathname().map(Path::to_owned));
+    let shutdown = async move {
+        shutdown.await;
+        // While this agent still listens no other one takes the path, so it is this one's file.
+        if let Some(Err(error)) = path.map(std::fs::remove_file) {
+            tracing::debug!(%error, "the socket's file could not be removed");
+        }
+    };
     serve(listener, view, api, true, shutdown).await;
 }
 

@@ -24,6 +24,9 @@ use look::{Known, look};
 /// programs write a file by moving the old one away first.
 const SECOND_LOOK: Duration = Duration::from_millis(200);
 
+/// But after so many looks the last one counts.
+const MOST_LOOKS: u32 = 5;
+
 /// A file that is being written is left alone until it is closed, but not longer than this after
 /// the last write.
 const WRITING: Duration = Duration::from_secs(10);
@@ -71,8 +74,8 @@ impl FolderTask {
         self.watch_events();
         let now = Instant::now();
         self.writing.retain(|_, since| now < *since + WRITING);
-        let mut first = true;
-        loop {
+        let mut missing = Vec::new();
+        for repeats in (0..MOST_LOOKS).rev() {
             let path = Arc::clone(&self.path);
             let known = std::mem::take(&mut self.known);
             let dirty = self.dirty.clone();
@@ -83,15 +86,17 @@ impl FolderTask {
             });
             let (known, found) = work.await.ok()?;
             self.known = known;
-            if first && found.is_unsure(&self.known) {
-                first = false;
-                sleep(SECOND_LOOK).await;
-                self.take_events();
-                continue;
+            let missing_now = found.missing(&self.known);
+            let sure = !found.is_moving() && missing_now.iter().all(|path| missing.contains(path));
+            if sure || repeats == 0 {
+                self.dirty.clear();
+                return Some(found.settle(&mut self.known));
             }
-            self.dirty.clear();
-            return Some(found.settle(&mut self.known));
+            missing = missing_now;
+            sleep(SECOND_LOOK).await;
+            self.take_events();
         }
+        None
     }
 
     /// Waits for the next look.
@@ -104,18 +109,22 @@ impl FolderTask {
                 .into_iter()
                 .chain(written)
                 .fold(full, Instant::min);
-            let events = self.events.as_mut();
             let happened = async {
-                match events {
+                match &self.events {
                     Some(events) => events.wait().await,
                     None => std::future::pending().await,
                 }
             };
-            tokio::select! {
+            let happened = tokio::select! {
                 () = sleep_until(due) => return,
-                () = happened => if self.take_events() {
-                    debounce.event(Instant::now());
-                },
+                happened = happened => happened,
+            };
+            if happened.is_err() {
+                // The full look goes on, and sets up events anew.
+                self.events = None;
+            }
+            if self.take_events() {
+                debounce.event(Instant::now());
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::{
     desired::Desired,
     folder,
     state::{AdoptedUids, Changes, HeldPod, Observation, SourceState},
-    status::{EventReason, ManifestEvent, ManifestStatus},
+    status::{EventReason, ManifestEvent, ManifestStatus, Reason},
     url::{Roots, TargetError, UrlSource},
 };
 
@@ -187,10 +187,10 @@ async fn decide(
         }
         for event in events {
             match event.reason {
-                EventReason::FailedManifest => tracing::warn!(message = event.message, "manifest"),
-                EventReason::ManifestRecovered => {
-                    tracing::info!(message = event.message, "manifest")
-                }
+                // Said already, as often as it is worth.
+                _ if event.cause == Some(Reason::Unreachable) => {}
+                EventReason::FailedManifest => tracing::warn!("{}", event.message),
+                EventReason::ManifestRecovered => tracing::info!("{}", event.message),
             }
             // Nobody listens while the agent shuts down.
             let _unheard = outlets.events.send(event);

@@ -182,6 +182,8 @@ impl fmt::Display for Problem {
 pub struct ManifestEvent {
     /// Reason of the event.
     pub reason: EventReason,
+    /// What is wrong in one word; the first problem where there are several.
+    pub cause: Option<Reason>,
     /// What happened, with the origin.
     pub message: String,
     /// The file or URL.

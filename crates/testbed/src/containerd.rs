@@ -24,6 +24,15 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long an orderly stop may take.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// Which network plugins the pods get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostPorts {
+    /// The bridge, and host ports by the plugin `portmap`.
+    Mapped,
+    /// The bridge alone.
+    None,
+}
+
 /// A running private containerd. When the value is dropped, everything of it is removed: its
 /// processes and containers, mounts, cgroups, network and folder.
 #[derive(Debug)]
@@ -42,6 +51,14 @@ impl Containerd {
     /// When something can't be installed, or containerd isn't ready within a minute; the message
     /// holds the end of its log.
     pub fn start() -> Result<Self> {
+        Self::start_with(HostPorts::Mapped)
+    }
+
+    /// As [`Containerd::start`], with a choice of network plugins.
+    ///
+    /// # Errors
+    /// As [`Containerd::start`].
+    pub fn start_with(host_ports: HostPorts) -> Result<Self> {
         packages::ensure()?;
         let binaries = packages::containerd::ensure()?;
         sweep()?;
@@ -54,7 +71,7 @@ impl Containerd {
             daemon,
             removed: false,
         };
-        setup::write_files(&containerd.scratch, containerd.binaries.major())?;
+        setup::write_files(&containerd.scratch, containerd.binaries.major(), host_ports)?;
         containerd.resume()?;
         images::import(&containerd)?;
         Ok(containerd)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use rubelet_cri::{CriErrorKind, CriResult, ImageService, RuntimeService, v1};
 use rubelet_cri_grpc::{CriClient, Timeouts};
 use tokio::runtime::Runtime;
@@ -13,6 +13,9 @@ use crate::wait;
 const TIMEOUTS: Timeouts = Timeouts {
     request: Duration::from_secs(60),
 };
+
+/// How long a command in a container may take.
+const EXEC_SECONDS: i64 = 30;
 
 /// A blocking CRI client. Not for use inside of an async runtime.
 pub struct CriTruth {
@@ -170,6 +173,29 @@ impl CriTruth {
             .and_then(|pid| u32::try_from(pid).ok())
             .filter(|pid| *pid > 0)
             .with_context(|| format!("the runtime names no process of container {id}"))
+    }
+
+    /// Runs a command in a running container; its standard output.
+    ///
+    /// # Errors
+    /// When it can't be run, or its exit code isn't 0.
+    pub fn exec(&self, id: &str, command: &[&str]) -> Result<String> {
+        let request = v1::ExecSyncRequest {
+            container_id: id.to_owned(),
+            cmd: command.iter().map(ToString::to_string).collect(),
+            timeout: EXEC_SECONDS,
+        };
+        let done = self.block_on(self.client.exec_sync(request))?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        if done.exit_code != 0 {
+            bail!(
+                "{command:?} in container {id} ended with {}: {}{}",
+                done.exit_code,
+                text(&done.stdout),
+                text(&done.stderr)
+            );
+        }
+        Ok(text(&done.stdout))
     }
 
     /// All names of all images.

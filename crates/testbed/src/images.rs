@@ -31,7 +31,7 @@ const PAUSE_SCRIPT: &str =
     "trap 'exit 0' TERM INT; exec 3<>/pause; while :; do read -r line <&3; done";
 
 /// An image's name and the `config` part of its configuration.
-type Image = (&'static str, Value);
+pub(crate) type Image = (&'static str, Value);
 
 fn images() -> [Image; 4] {
     let env = json!(["PATH=/bin"]);
@@ -57,9 +57,13 @@ fn images() -> [Image; 4] {
 /// # Errors
 /// When busybox can't be read, or the archive can't be written.
 pub fn write_archive(path: &Path) -> Result<()> {
-    let layer = layer::build(Path::new(BUSYBOX))?;
-    let archive = archive::build(&layer, &images())?;
+    let archive = archive_of(&images())?;
     std::fs::write(path, archive).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// An archive in the OCI layout with these images.
+pub(crate) fn archive_of(images: &[Image]) -> Result<Vec<u8>> {
+    archive::build(&layer::build(Path::new(BUSYBOX))?, images)
 }
 
 /// Imports all images and waits until the CRI service knows them.

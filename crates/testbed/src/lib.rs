@@ -9,6 +9,8 @@
 //! - [`packages`] installs Debian packages and unpacks the newest containerd that runs here
 //! - [`Containerd`] is one private containerd; [`images`] builds what it runs
 //! - [`Agent`] is one `rubelet run` against it
+//! - [`Node`] is both together, for tests of pods; [`manifest`] makes pods and [`status`] reads them
+//! - [`Registry`] serves an image to be pulled
 //! - [`CriTruth`] counts what the runtime itself knows
 //! - [`leftovers`] tells what is still there after the end
 
@@ -20,10 +22,14 @@ pub mod containerd;
 pub mod cri_truth;
 pub mod http;
 pub mod images;
+pub mod manifest;
+pub mod node;
 pub mod packages;
 pub mod proc;
+pub mod registry;
 mod report;
 pub mod scratch;
+pub mod status;
 pub mod sweep;
 pub mod target_dir;
 pub mod wait;
@@ -32,5 +38,7 @@ pub use agent::Agent;
 pub use cleanup::leftovers;
 pub use containerd::Containerd;
 pub use cri_truth::CriTruth;
+pub use node::Node;
+pub use registry::Registry;
 pub use scratch::Scratch;
 pub use sweep::sweep;

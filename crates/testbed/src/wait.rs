@@ -16,6 +16,19 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 pub fn until<T>(
     what: &str,
     timeout: Duration,
+    probe: impl FnMut() -> Result<Option<T>>,
+) -> Result<T> {
+    until_every(LOOK_EVERY, what, timeout, probe)
+}
+
+/// The same as [`until`] with that long a pause between two looks, for looks that cost something.
+///
+/// # Errors
+/// As [`until`].
+pub fn until_every<T>(
+    pause: Duration,
+    what: &str,
+    timeout: Duration,
     mut probe: impl FnMut() -> Result<Option<T>>,
 ) -> Result<T> {
     let deadline = clock::now() + timeout;
@@ -27,7 +40,7 @@ pub fn until<T>(
             bail!("waited {timeout:?} in vain until {what}");
         }
         #[expect(clippy::disallowed_methods, reason = "the pause between two looks")]
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(pause);
     }
 }
 

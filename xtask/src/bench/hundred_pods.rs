@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use rubelet_testbed::{Agent, Containerd, clock, images, proc, wait};
+use rubelet_testbed::{Agent, Containerd, clock, containerd::HostPorts, images, proc, wait};
 
 use super::report::Results;
 use super::{Request, mib, progress};
@@ -15,12 +15,14 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 const SETTLE: Duration = Duration::from_secs(10);
 /// The span over which idle processor time is measured.
 const IDLE: Duration = Duration::from_secs(60);
+/// How often the runtime is asked what it still has: seldom enough not to slow it down.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How often the agent is killed; the middle one of the times is the result.
 const ADOPTIONS: usize = 5;
 
 /// Measures what the request wants of this group.
 pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
-    let containerd = Containerd::start()?;
+    let containerd = Containerd::start_with(HostPorts::None)?;
     let mut builder = Agent::builder(&containerd).program(&request.program);
     for number in 0..PODS {
         builder = builder.manifest(file_name(number), manifest(number));
@@ -60,9 +62,11 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
         for number in 0..PODS {
             agent.remove_manifest(&file_name(number))?;
         }
-        agent.wait_for("the runtime has no sandbox", TIMEOUT, |_| {
-            Ok(truth.sandboxes()?.is_empty().then_some(()))
-        })?;
+        let stopped = wait::until_every(LOOK_EVERY, "nothing of the pods runs", TIMEOUT, || {
+            let sandboxes = truth.sandboxes()?;
+            Ok((!sandboxes.iter().any(|sandbox| sandbox.ready)).then_some(()))
+        });
+        stopped.with_context(|| agent.circumstances())?;
         results.add("stop_100_s", start.elapsed().as_secs_f64());
     }
     drop(agent);

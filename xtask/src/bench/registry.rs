@@ -82,6 +82,6 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         unit: "s",
         goal: None,
         group: Group::HundredPods,
-        about: "from the removal of 100 manifests until the runtime has no sandbox",
+        about: "from the removal of 100 manifests until nothing of the pods runs",
     },
 ];

@@ -42,7 +42,9 @@ fn ensure(root: &Path) -> Result<PathBuf> {
     if found.is_ok_and(|text| text.trim() == format!("cargo-deny {VERSION}")) {
         return Ok(program);
     }
-    let mut install = cargo::command(root, &["install", "--locked", "--force", "--root"]);
+    // Unoptimised, it is built in half the time and checks hardly slower.
+    let options = ["install", "--debug", "--locked", "--force", "--root"];
+    let mut install = cargo::command(root, &options);
     install
         .arg(&tools)
         .args(["cargo-deny", "--version", VERSION]);

@@ -374,7 +374,10 @@ pub(super) const ROWS: &[Row] = &[
         "spec.volumes[].emptyDir.mode",
         NotYet("an emptyDir has mode 0777"),
     ),
-    row("spec.volumes[].emptyDir.sizeLimit", Full),
+    row(
+        "spec.volumes[].emptyDir.sizeLimit",
+        Partial("with the medium Memory"),
+    ),
     row(
         "spec.volumes[].ephemeral",
         ApiObject("persistent volume claims"),

@@ -90,6 +90,13 @@ fn empty_dir(
         .size_limit
         .as_ref()
         .map(|size| quantity(&path.child("sizeLimit"), &size.0, errors).units());
+    if size_limit.is_some() && medium == Medium::Disk {
+        errors.not_yet(
+            &path.child("sizeLimit"),
+            "the size of a volume on disk is not watched yet; use the medium Memory, or leave the \
+             limit out",
+        );
+    }
     VolumeSource::EmptyDir { medium, size_limit }
 }
 

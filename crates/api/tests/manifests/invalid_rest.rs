@@ -41,7 +41,7 @@ fn volumes_and_mounts() {
     );
     pod(
         "/spec/volumes",
-        json!([{"name": "a", "emptyDir": {"sizeLimit": "1GB"}}]),
+        json!([{"name": "a", "emptyDir": {"medium": "Memory", "sizeLimit": "1GB"}}]),
         "spec.volumes[0].emptyDir.sizeLimit",
         "Invalid value: \"1GB\": \"GB\" is not a suffix; use n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei",
     );

@@ -388,3 +388,31 @@ fn a_cgroup_with_a_process_stays_until_the_process_is_gone() {
     });
     assert!(gone);
 }
+
+#[test]
+fn a_kill_hits_every_process_of_the_cgroup_and_of_those_within_and_no_other() {
+    let root = temp();
+    let mut children: Vec<_> = (0..3)
+        .map(|_| Command::new("sleep").arg("600").spawn().unwrap())
+        .collect();
+    let pids: Vec<String> = children.iter().map(|child| child.id().to_string()).collect();
+    let within = format!("{}\n0\n", pids[1]);
+    put(
+        root.path(),
+        &[
+            ("cpu/pod/c/cgroup.procs", pids[0].as_str()),
+            ("cpu/pod/c/nested/cgroup.procs", &within),
+            ("cpu/pod/d/cgroup.procs", &pids[2]),
+        ],
+    );
+    let cgroups = v1(root.path(), &[("cpu", "cpu")]);
+    assert_eq!(cgroups.kill(&path("/pod/c")).unwrap(), 2);
+    assert_eq!(cgroups.kill(&path("/pod/e")).unwrap(), 0);
+    for child in &mut children[..2] {
+        let status = child.wait().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
+    }
+    assert_eq!(children[2].try_wait().unwrap(), None);
+    children[2].kill().unwrap();
+    children[2].wait().unwrap();
+}

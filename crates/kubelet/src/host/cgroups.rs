@@ -6,11 +6,11 @@ use std::{
 };
 
 use rubelet_api::{pod::Pod, resources::QosClass};
-use rubelet_base::{ErrorChain, PodUid, cgroup::CgroupPath};
+use rubelet_base::{ContainerId, ErrorChain, PodUid, cgroup::CgroupPath};
 use rubelet_host::{CgroupFs, Removal};
 use rubelet_node_plan::{
     CgroupDriver as Form, CgroupRoot, CgroupTree, KubepodsAmounts, PodSettings, kubepods_values,
-    pod_values, tier_values,
+    lifted_limits, pod_values, tier_values,
 };
 use tracing::{info, warn};
 
@@ -128,10 +128,31 @@ impl PodCgroups {
                 self.write(tree.tier(qos), &values);
             }
         }
-        self.make(&path)?;
-        self.fs
-            .write(&path, &pod_values(pod, &self.pod_settings))
-            .map_err(|error| HostError::new(REASON, &error))
+        let values = pod_values(pod, &self.pod_settings);
+        if self.fs.exists(&path) {
+            self.write(&path, &lifted_limits(&values, &self.pod_settings));
+        } else {
+            self.leave_other_tiers(pod);
+            self.make(&path)?;
+        }
+        self.fs.write(&path, &values).map_err(|error| HostError::new(REASON, &error))
+    }
+
+    /// Removes what is left of the pod in tiers that it was edited out of.
+    fn leave_other_tiers(&self, pod: &Pod) {
+        for qos in [QosClass::Guaranteed, QosClass::Burstable, QosClass::BestEffort] {
+            let Ok(path) = self.cgroupfs.pod(qos, &pod.uid) else { continue };
+            if qos != pod.spec.qos
+                && let Err(error) = self.fs.remove(&path)
+            {
+                info!(cgroup = path.as_str(), error = %ErrorChain(&error), "An old cgroup of a pod can't be removed");
+            }
+        }
+    }
+
+    /// Whether the kernel can keep containers from swapping.
+    pub(super) fn limits_swap(&self) -> bool {
+        [&self.cgroupfs, &self.systemd].iter().any(|tree| self.fs.limits_swap(tree.kubepods()))
     }
 
     fn make(&self, path: &CgroupPath) -> Result<(), HostError> {
@@ -143,6 +164,31 @@ impl PodCgroups {
         if let Err(error) = self.fs.write(path, values) {
             info!(cgroup = path.as_str(), error = %ErrorChain(&error), "The host refused a value");
         }
+    }
+
+    /// Kills what is left in a container's own cgroup, whatever the tier of its pod is or was; how
+    /// many processes that were. Runtimes name the cgroup after the container.
+    pub(super) fn kill_container(&self, uid: &PodUid, id: &ContainerId) -> usize {
+        if !self.enabled || id.as_str().is_empty() {
+            return 0;
+        }
+        let mut killed = 0;
+        for tree in [&self.cgroupfs, &self.systemd] {
+            for qos in [QosClass::Guaranteed, QosClass::Burstable, QosClass::BestEffort] {
+                let Ok(pod) = tree.pod(qos, uid) else { continue };
+                let names = self.fs.children(&pod).unwrap_or_default();
+                let own = names.iter().filter(|name| name.contains(id.as_str()));
+                for path in own.filter_map(|name| pod.join(name).ok()) {
+                    match self.fs.kill(&path) {
+                        Ok(count) => killed += count,
+                        Err(error) => {
+                            warn!(cgroup = path.as_str(), error = %ErrorChain(&error), "What is left of a container can't be killed");
+                        }
+                    }
+                }
+            }
+        }
+        killed
     }
 
     /// Removes the pod's cgroup, whatever its tier is or was. `true` when nothing is left.

@@ -9,7 +9,7 @@ use rubelet_api::{
 use rubelet_cri::v1;
 use rubelet_pod_plan::cri_config::{ContainerFiles, SandboxInputs, env::lookup, expand::expand};
 use rubelet_volumes::{
-    DnsInputs, etc_hosts, pod_dns, pod_hostname,
+    DnsInputs, DnsWarning, etc_hosts, pod_dns, pod_hostname,
     sub_path::{self, SubPathRequest},
     termination_log,
 };
@@ -42,9 +42,12 @@ pub(super) fn sandbox_inputs(
         },
     )
     .map_err(|error| failed(&error))?;
+    // A lone node has no cluster DNS: that the node's own resolver stands in is no news.
+    let news = |warning: &&DnsWarning| !matches!(warning, DnsWarning::MissingClusterDns);
     let notes = dns
         .warnings
         .iter()
+        .filter(news)
         .map(|warning| (warning.reason(), warning.message(Some(pod))))
         .collect();
     let hostname = pod_hostname(pod, &settings.cluster_domain).map_err(|error| failed(&error))?;

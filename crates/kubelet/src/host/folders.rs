@@ -1,10 +1,10 @@
 //! Making and removing what a pod has on the host.
 
-use std::{fs, io};
+use std::{collections::BTreeSet, fs, io};
 
 use rubelet_api::pod::Pod;
 use rubelet_base::{ErrorChain, PodName, PodUid};
-use rubelet_logs::{folders, layout::PodLogDir};
+use rubelet_logs::{folders, layout::PodLogDir, links::remove_dangling_links};
 use rubelet_node_plan::{check_sysctls, memory_volume_bound};
 use rubelet_volumes::{PodDirs, VolumeSettings};
 use tracing::warn;
@@ -57,6 +57,11 @@ pub(super) fn clean_up(inner: &Inner, name: &PodName, uid: &PodUid) -> Result<()
     }
     for dir in log_dirs(inner, name, uid) {
         if let Err(error) = folders::remove_pod_log_dir(&dir) {
+            failed.push(ErrorChain(&error).to_string());
+        }
+        // Links of containers that the runtime lost without a word.
+        let links = &inner.settings.container_logs;
+        if let Err(error) = remove_dangling_links(links, dir.path(), &BTreeSet::new()) {
             failed.push(ErrorChain(&error).to_string());
         }
     }

@@ -3,11 +3,17 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use rubelet_base::{ContainerId, PodUid, SandboxId, Seq};
-use rubelet_pod_plan::ObservedPod;
-use tokio::sync::watch;
+use rubelet_pod_plan::{ContainerPhase, ObservedPod};
+use tokio::{sync::watch, time::Instant};
+
+use super::late_reason::LateReasons;
+
+/// A container that was unknown for this long is unknown.
+const BELIEVE_UNKNOWN: Duration = Duration::from_secs(1);
 
 /// The result of the last inspection of a pod.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +53,10 @@ pub(super) struct Marks {
     pub(super) removed_containers: BTreeSet<ContainerId>,
     /// Sandboxes that this agent stopped or removed: records of them are not final any more.
     pub(super) changed_sandboxes: BTreeSet<SandboxId>,
+    /// Containers that the runtime lost track of, and since when.
+    pub(super) unknown_since: BTreeMap<ContainerId, Instant>,
+    /// Exits whose reason may still change.
+    pub(super) late_reasons: LateReasons,
 }
 
 impl PodCell {
@@ -63,6 +73,24 @@ impl PodCell {
 }
 
 impl Marks {
+    /// When the containers that this observation calls unknown will have been so for long enough
+    /// to be believed; `None` if all of them have. A runtime that has just been restarted may call
+    /// unknown what it finds a moment later.
+    pub(super) fn believed_at(&mut self, pod: &ObservedPod, now: Instant) -> Option<Instant> {
+        let since: BTreeMap<_, _> = pod
+            .containers
+            .iter()
+            .filter(|found| found.phase == ContainerPhase::Unknown)
+            .map(|found| {
+                let since = self.unknown_since.get(&found.id).copied().unwrap_or(now);
+                (found.id.clone(), since)
+            })
+            .collect();
+        self.unknown_since = since;
+        let youngest = self.unknown_since.values().max()?;
+        Some(*youngest + BELIEVE_UNKNOWN).filter(|at| *at > now)
+    }
+
     /// True if a cause is newer than the last inspection.
     pub(super) fn is_dirty(&self, observed: Seq) -> bool {
         self.dirty >= observed && self.dirty > Seq::ZERO

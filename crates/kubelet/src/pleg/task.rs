@@ -11,7 +11,10 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use crate::heartbeat::{HEARTBEAT, Heartbeat};
+use crate::{
+    heartbeat::{HEARTBEAT, Heartbeat},
+    throttle::Throttle,
+};
 
 use super::{
     cell::{Observation, PodCell},
@@ -20,8 +23,8 @@ use super::{
     relist::{self, Difference, ListedPod},
 };
 
-/// At most so many inspections at the same time.
-const INSPECTION_PERMITS: usize = 16;
+/// At most so many inspections at the same time, beside those that hang.
+const INSPECTIONS_AT_ONCE: usize = 16;
 /// First wait after a failed inspection or relist; doubles up to [`RETRY_MAX`].
 const RETRY_INITIAL: Duration = Duration::from_millis(100);
 /// Longest wait after a failed inspection or relist.
@@ -40,7 +43,8 @@ pub struct PlegTask {
     settings: PlegSettings,
     handle: PlegHandle,
     inspections: JoinSet<Inspected>,
-    /// Retries of failed inspections, soonest first.
+    throttle: Arc<Throttle>,
+    /// Inspections for later: of what failed, or may still change; soonest first.
     retries: BTreeMap<(Instant, PodUid), ()>,
     heartbeat: Heartbeat,
 }
@@ -67,6 +71,7 @@ impl PlegTask {
             settings,
             handle: handle.clone(),
             inspections: JoinSet::new(),
+            throttle: Arc::new(Throttle::new(INSPECTIONS_AT_ONCE)),
             retries: BTreeMap::new(),
             heartbeat,
         };
@@ -81,7 +86,6 @@ impl PlegTask {
         let shared = Arc::clone(&self.handle.shared);
         loop {
             self.heartbeat.beat();
-            let free = self.inspections.len() < INSPECTION_PERMITS;
             let retry = self.retries.keys().next().map(|(at, _)| *at);
             // Cancel safety: Notify keeps its permit, JoinSets keep finished tasks, timers are
             // computed anew in each round.
@@ -105,7 +109,7 @@ impl PlegTask {
                     }
                     Err(error) => std::panic::resume_unwind(error.into_panic()),
                 },
-                () = shared.wake.notified(), if free => {}
+                () = shared.wake.notified() => {}
                 () = sleep_until(next_relist), if relists.is_empty() => {
                     let (runtime, began) = (Arc::clone(&self.runtime), self.handle.now());
                     let at = Instant::now();
@@ -131,58 +135,26 @@ impl PlegTask {
     }
 
     fn start_inspections(&mut self) {
-        if self.inspections.len() >= INSPECTION_PERMITS {
-            return;
-        }
-        let mut queue = self.handle.shared.take_queue();
-        while self.inspections.len() < INSPECTION_PERMITS
-            && let Some(uid) = queue.pop_first()
-        {
+        for uid in self.handle.shared.take_queue() {
             let cell = self.handle.shared.lock_cells().get(&uid).cloned();
             if let Some(cell) = cell {
                 self.start_inspection(cell);
             }
         }
-        for uid in queue {
-            self.handle.shared.enqueue(&uid);
-        }
     }
 
     fn start_inspection(&mut self, cell: Arc<PodCell>) {
-        let (began, plan) = {
-            let mut marks = cell.marks();
-            if marks.inflight {
-                return;
-            }
-            marks.inflight = true;
-            // Taken under the lock: a mark that this plan does not hold has a larger number.
-            let began = self.handle.now();
-            let seen = cell.observation.borrow();
-            let mut plan = InspectionPlan { list: marks.needs_list, ..InspectionPlan::default() };
-            for sandbox in &seen.pod.sandboxes {
-                let fixed = !sandbox.ready && !marks.changed_sandboxes.contains(&sandbox.id);
-                plan.sandboxes.insert(sandbox.id.clone(), fixed.then(|| sandbox.clone()));
-            }
-            for found in &seen.pod.containers {
-                if marks.removed_containers.contains(&found.id) {
-                    continue;
-                }
-                let record = found.phase.exit().is_some().then(|| found.clone());
-                let known = KnownContainer { sandbox: found.sandbox.clone(), record };
-                plan.containers.insert(found.id.clone(), known);
-            }
-            for id in &marks.learned_sandboxes {
-                plan.sandboxes.entry(id.clone()).or_default();
-            }
-            for (id, sandbox) in &marks.learned_containers {
-                let known = || KnownContainer { sandbox: sandbox.clone(), record: None };
-                plan.containers.entry(id.clone()).or_insert_with(known);
-            }
-            (began, plan)
-        };
-        let runtime = Arc::clone(&self.runtime);
+        if std::mem::replace(&mut cell.marks().inflight, true) {
+            return;
+        }
+        let (runtime, handle) = (Arc::clone(&self.runtime), self.handle.clone());
+        let throttle = Arc::clone(&self.throttle);
         self.inspections.spawn(async move {
-            let result = inspect(&runtime, &cell.uid, plan).await;
+            let look = async {
+                let (began, plan) = begin(&handle, &cell);
+                (began, inspect(&runtime, &cell.uid, plan).await)
+            };
+            let (began, result) = throttle.run(look).await;
             Inspected { cell, began, result }
         });
     }
@@ -195,6 +167,14 @@ impl PlegTask {
                     let mut marks = cell.marks();
                     marks.inflight = false;
                     marks.failures = 0;
+                    if let Some(at) = marks.believed_at(&pod, Instant::now()) {
+                        drop(marks);
+                        self.retries.insert((at, cell.uid.clone()), ());
+                        return;
+                    }
+                    if let Some(at) = marks.late_reasons.note(&pod, Instant::now()) {
+                        self.retries.insert((at, cell.uid.clone()), ());
+                    }
                     let again = marks.is_dirty(began);
                     if !again {
                         // What was learned before this inspection began is in it now.
@@ -267,6 +247,36 @@ impl PlegTask {
             *state = RelistState { seq: began, at: Some(at), pods };
         });
     }
+}
+
+/// Takes the number of an inspection, and what it has to look at.
+fn begin(handle: &PlegHandle, cell: &PodCell) -> (Seq, InspectionPlan) {
+    let marks = cell.marks();
+    // Taken under the lock: a mark that this plan does not hold has a larger number.
+    let began = handle.now();
+    let seen = cell.observation.borrow();
+    let mut plan = InspectionPlan { list: marks.needs_list, ..InspectionPlan::default() };
+    for sandbox in &seen.pod.sandboxes {
+        let fixed = !sandbox.ready && !marks.changed_sandboxes.contains(&sandbox.id);
+        plan.sandboxes.insert(sandbox.id.clone(), fixed.then(|| sandbox.clone()));
+    }
+    for found in &seen.pod.containers {
+        if marks.removed_containers.contains(&found.id) {
+            continue;
+        }
+        let is_final = found.phase.exit().is_some() && !marks.late_reasons.doubts(&found.id);
+        let record = is_final.then(|| found.clone());
+        let known = KnownContainer { sandbox: found.sandbox.clone(), record };
+        plan.containers.insert(found.id.clone(), known);
+    }
+    for id in &marks.learned_sandboxes {
+        plan.sandboxes.entry(id.clone()).or_default();
+    }
+    for (id, sandbox) in &marks.learned_containers {
+        let known = || KnownContainer { sandbox: sandbox.clone(), record: None };
+        plan.containers.entry(id.clone()).or_insert_with(known);
+    }
+    (began, plan)
 }
 
 /// Sandboxes first: a container's sandbox is then never missing from an older list.

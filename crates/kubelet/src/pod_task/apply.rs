@@ -18,6 +18,9 @@ use crate::events::EventType;
 /// The shortest grace that is asked of a runtime (kubelet: 2 s).
 const MINIMUM_GRACE: Duration = Duration::from_secs(2);
 
+/// So long the runtime is busy with a container that is to end; after that it only waits.
+const KILL_BUSY: Duration = Duration::from_millis(250);
+
 /// Whether the steps behind this one still make sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
@@ -70,6 +73,7 @@ impl PodTask {
             Ok(id) => {
                 self.history.sandbox = None;
                 self.context.pleg.learned_sandbox(uid, &id);
+                self.prepared = Some(std::sync::Arc::clone(&self.pod));
                 (Flow::Continue, true)
             }
             Err(("Interrupted", _)) => {
@@ -109,7 +113,8 @@ impl PodTask {
             config: Some(sandbox_config(&self.pod, inputs)),
             runtime_handler: String::new(),
         };
-        match context.runtime.run_pod_sandbox(request).await {
+        let call = context.drain.run(context.runtime.run_pod_sandbox(request));
+        match context.throttle.run(call).await {
             Ok(answer) => Ok(answer.pod_sandbox_id.into()),
             Err(error) => Err((
                 "FailedCreatePodSandBox",
@@ -126,10 +131,11 @@ impl PodTask {
         }
         let calls = kills.iter().map(|kill| {
             let grace = kill.grace.max(MINIMUM_GRACE);
-            context.runtime.stop_container(v1::StopContainerRequest {
+            let call = context.runtime.stop_container(v1::StopContainerRequest {
                 container_id: kill.id.as_str().to_owned(),
                 timeout: i64::try_from(grace.as_secs()).unwrap_or(i64::MAX),
-            })
+            });
+            context.throttle.run_counting(KILL_BUSY, call)
         });
         let mut failed = None;
         for (kill, result) in kills.iter().zip(join_all(calls).await) {
@@ -149,7 +155,8 @@ impl PodTask {
         for id in ids {
             let request =
                 v1::StopPodSandboxRequest { pod_sandbox_id: id.as_str().to_owned() };
-            let result = self.context.runtime.stop_pod_sandbox(request).await;
+            let call = self.context.runtime.stop_pod_sandbox(request);
+            let result = self.context.throttle.run(call).await;
             self.context.pleg.changed_sandbox(&self.pod.uid, id);
             if let Err(error) = result
                 && !error.is_not_found()
@@ -165,14 +172,23 @@ impl PodTask {
         for container in dead {
             let request =
                 v1::RemoveContainerRequest { container_id: container.id.as_str().to_owned() };
-            match self.context.runtime.remove_container(request).await {
+            let call = self.context.runtime.remove_container(request);
+            match self.context.removals.run(call).await {
                 Err(error) if !error.is_not_found() => {
+                    // A start that was broken off can leave a process behind of which the runtime's
+                    // CRI service knows nothing; it refuses the removal while that one is there.
+                    let host = &self.context.host;
+                    let killed = match error.is_unavailable() {
+                        true => 0,
+                        false => host.kill_leftovers(&self.pod.uid, &container.id).await,
+                    };
                     self.context.pleg.mark(&self.pod.uid);
-                    failed = Some(format!(
-                        "error removing container {}: {}",
-                        container.id,
-                        ErrorChain(&error)
-                    ));
+                    let mut text =
+                        format!("error removing container {}: {}", container.id, ErrorChain(&error));
+                    if killed > 0 {
+                        text.push_str(&format!("; killed {killed} processes that were left of it"));
+                    }
+                    failed = Some(text);
                 }
                 _ => {
                     self.context.pleg.removed_container(&self.pod.uid, &container.id);
@@ -189,7 +205,8 @@ impl PodTask {
         for id in ids {
             let request =
                 v1::RemovePodSandboxRequest { pod_sandbox_id: id.as_str().to_owned() };
-            let result = self.context.runtime.remove_pod_sandbox(request).await;
+            let call = self.context.runtime.remove_pod_sandbox(request);
+            let result = self.context.removals.run(call).await;
             self.context.pleg.changed_sandbox(&self.pod.uid, id);
             if let Err(error) = result
                 && !error.is_not_found()

@@ -8,10 +8,10 @@ use rubelet_base::{PodUid, Seq};
 use rubelet_pod_plan::{
     History, ObservedPod, PodPlan, PodSnapshot, Target, plan, transitions,
 };
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 use tracing::{debug, info};
 
-use super::{Control, PodContext, PodEntry};
+use super::{Control, PodContext, PodEntry, repeats::Repeats};
 use crate::{
     events::EventType, pleg::Observation, records::PodRecord, runtime_state::RuntimeState,
 };
@@ -25,8 +25,15 @@ pub struct PodTask {
     pub(super) observed: Arc<ObservedPod>,
     observations: watch::Receiver<Observation>,
     status: Option<PodStatus>,
-    /// A finished pod was edited: remove what is left of it and start anew.
+    /// A finished pod was edited, or one that was being removed is wanted again: remove what is
+    /// left of it and start anew.
     anew: bool,
+    /// What the status and the history are about.
+    definition: Box<str>,
+    removing: bool,
+    repeats: Repeats,
+    /// The pod that the host was last prepared for; an edit may want another cgroup.
+    pub(super) prepared: Option<Arc<Pod>>,
 }
 
 /// How a pod's task ended.
@@ -47,8 +54,14 @@ impl PodTask {
     ) -> Self {
         let observations = context.pleg.observe(&pod.uid);
         context.host.track(&pod);
+        let definition = definition_of(&pod);
+        let mut anew = false;
         let (status, history) = match record {
-            Some(record) => (Some(record.status), record.history),
+            Some(record) => {
+                let edited = !record.definition.is_empty() && record.definition != definition;
+                anew = record.removing || edited && record.status.phase.is_terminal();
+                (Some(record.status), record.history)
+            }
             None => (None, History::default()),
         };
         Self {
@@ -59,7 +72,11 @@ impl PodTask {
             observed: Arc::default(),
             observations,
             status,
-            anew: false,
+            anew,
+            definition,
+            removing: false,
+            repeats: Repeats::default(),
+            prepared: None,
         }
     }
 
@@ -70,15 +87,21 @@ impl PodTask {
             let uid = self.pod.uid.clone();
             let seen = self.context.pleg.newer(&uid, &mut self.observations, last_step).await;
             self.observed = seen.pod;
+            self.history.note_observed(&self.observed);
             let target = self.take_control();
             let plan = self.plan(target);
             self.publish(&plan, target);
             if plan.steps.is_empty() {
-                self.idle(plan.wake_at).await;
+                let now = self.context.clock.now();
+                self.idle(plan.wake_at.map(|at| until(at, now))).await;
                 continue;
             }
             if !self.runtime_ready() {
                 self.wait_for_runtime().await;
+                continue;
+            }
+            if let Some(wait) = self.repeats.wait(&plan.steps, &self.observed, Instant::now()) {
+                self.idle(Some(wait)).await;
                 continue;
             }
             info!(pod = %self.pod.name, uid = %uid, why = %Reasons(&plan), "Pod is synchronised");
@@ -101,8 +124,11 @@ impl PodTask {
             Control::Run(pod) => {
                 if !Arc::ptr_eq(&pod, &self.pod) {
                     let ended = self.status.as_ref().is_some_and(|s| s.phase.is_terminal());
-                    self.anew |= ended && definitions_differ(&pod, &self.pod);
+                    let definition = definition_of(&pod);
+                    self.anew |= ended && definition != self.definition;
+                    self.definition = definition;
                     self.pod = pod;
+                    self.repeats = Repeats::default();
                     self.context.host.track(&self.pod);
                     let containers: Vec<_> = self.pod.spec.all_containers().collect();
                     self.history.retain(&containers);
@@ -135,7 +161,7 @@ impl PodTask {
             context.recorder.pod(
                 &self.pod,
                 event.container.as_deref(),
-                EventType::Warning,
+                if event.warning { EventType::Warning } else { EventType::Normal },
                 event.reason,
                 &event.message,
             );
@@ -144,23 +170,33 @@ impl PodTask {
             (Control::Remove { grace, since }, _) => Some((*since, *grace)),
             _ => None,
         };
-        context.board.set(
-            self.pod.uid.clone(),
-            PodEntry {
-                pod: Arc::clone(&self.pod),
-                status: plan.status.clone(),
-                deletion,
-                why: plan.why.clone(),
-            },
-        );
+        let entry = PodEntry {
+            pod: Arc::clone(&self.pod),
+            status: plan.status.clone(),
+            deletion,
+            why: plan.why.clone(),
+        };
+        // What only left a folder behind has no name to be shown by.
+        if !self.pod.name.namespace.is_empty() {
+            context.board.set(self.pod.uid.clone(), entry);
+        }
         self.status = Some(plan.status.clone());
+        self.removing = matches!(target, Target::Remove { .. });
         self.save_record();
         debug!(pod = %self.pod.name, why = %Reasons(plan), steps = plan.steps.len(), "Planned");
     }
 
     pub(super) fn save_record(&self) {
         if let Some(status) = &self.status {
-            self.context.records.save(&self.pod, status, &self.history);
+            let record = PodRecord {
+                namespace: (&*self.pod.name.namespace).into(),
+                name: (&*self.pod.name.name).into(),
+                status: status.clone(),
+                history: self.history.clone(),
+                definition: self.definition.clone(),
+                removing: self.removing,
+            };
+            self.context.records.save(&self.pod.uid, record);
         }
     }
 
@@ -169,8 +205,7 @@ impl PodTask {
     }
 
     /// Waits for a change of anything a plan depends on.
-    async fn idle(&mut self, wake_at: Option<Timestamp>) {
-        let wait = wake_at.map(|at| until(at, self.context.clock.now()));
+    async fn idle(&mut self, wait: Option<Duration>) {
         // Cancel safety: watch receivers keep what was not seen; the timer is computed anew.
         tokio::select! {
             changed = self.control.changed() => {
@@ -209,17 +244,17 @@ fn until(at: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(at.duration_since(now)).unwrap_or_default() + Duration::from_millis(1)
 }
 
-/// True if an edit changed what a container or the sandbox is made from.
-fn definitions_differ(new: &Pod, old: &Pod) -> bool {
-    let of = |pod: &Pod| {
-        let containers: Vec<_> = pod
-            .spec
-            .all_containers()
-            .map(|container| (container.name.clone(), container.definition.clone()))
-            .collect();
-        (pod.sandbox_definition.clone(), containers)
-    };
-    of(new) != of(old)
+/// What the sandbox and the containers are made from: two that differ ask for something else.
+fn definition_of(pod: &Pod) -> Box<str> {
+    let mut text = String::new();
+    if let Some(sandbox) = &pod.sandbox_definition {
+        text.push_str(&sandbox.0);
+    }
+    for container in pod.spec.all_containers() {
+        let definition = container.definition.as_ref().map_or("", |hash| &hash.0);
+        text.push_str(&format!("+{}={definition}", container.name));
+    }
+    text.into()
 }
 
 struct Reasons<'a>(&'a PodPlan);

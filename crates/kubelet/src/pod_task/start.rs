@@ -38,6 +38,7 @@ impl PodTask {
             // A start whose back-off was not recorded would start at once again after a crash of
             // the agent.
             self.save_record();
+            self.context.records.flush().await;
         }
         let mut control = self.control.clone();
         // Cancel safety: an abandoned call may still have made a container; the list that follows
@@ -47,6 +48,9 @@ impl PodTask {
             started = self.try_start(container, sandbox, restart_count) => started,
             () = removal(&mut control) => Started::Interrupted,
         };
+        if matches!(started, Started::Yes) {
+            self.prepared = Some(std::sync::Arc::clone(&pod));
+        }
         self.note_start(container, started)
     }
 
@@ -59,9 +63,14 @@ impl PodTask {
             .iter()
             .find(|found| found.id == *id)
             .map_or(0, |found| found.restart_count);
-        let started = match self.start_by_id(container, id, count).await {
-            Ok(()) => Started::Yes,
-            Err(failure) => Started::Failed(failure),
+        let mut control = self.control.clone();
+        let started = tokio::select! {
+            biased;
+            started = self.start_by_id(container, id, count) => match started {
+                Ok(()) => Started::Yes,
+                Err(failure) => Started::Failed(failure),
+            },
+            () = removal(&mut control) => Started::Interrupted,
         };
         self.note_start(container, started)
     }
@@ -81,7 +90,7 @@ impl PodTask {
                 context.pleg.mark_unknown(&self.pod.uid);
                 let now = context.clock.now();
                 let StartFailure { reason, message } = &failure;
-                let text = if rubelet_pod_plan::image::is_pull_failure(reason) {
+                let text = if rubelet_pod_plan::image::is_image_failure(reason) {
                     format!("Error: {reason}")
                 } else {
                     format!("Error: {message}")
@@ -133,8 +142,13 @@ impl PodTask {
             Some(count) => count,
             None => host.logged_restart_count(&self.pod, &container.name).await,
         };
-        let config = self.container_config(container, count, image).await?;
         let driver = self.context.runtime_state.borrow().cgroup_driver;
+        if !self.is_prepared() {
+            host.prepare(&self.pod, driver)
+                .await
+                .map_err(|error| StartFailure::new("CreateContainerConfigError", error.message))?;
+        }
+        let config = self.container_config(container, count, image).await?;
         let attempt = self.observed.sandboxes.first().map_or(0, |sandbox| sandbox.attempt);
         let (inputs, _) = host
             .sandbox_inputs(&self.pod, attempt, driver)
@@ -142,6 +156,11 @@ impl PodTask {
             .map_err(|error| StartFailure::new("CreateContainerConfigError", error.message))?;
         let id = self.create(container, sandbox, config, inputs).await?;
         self.start_by_id(container, &id, count).await
+    }
+
+    /// Whether the host has what this version of the pod needs.
+    fn is_prepared(&self) -> bool {
+        self.prepared.as_ref().is_some_and(|pod| std::sync::Arc::ptr_eq(pod, &self.pod))
     }
 
     async fn container_config(
@@ -193,7 +212,8 @@ impl PodTask {
             config: Some(config),
             sandbox_config: Some(sandbox_config(&self.pod, inputs)),
         };
-        let answer = self.context.runtime.create_container(request).await.map_err(|error| {
+        let call = self.context.drain.run(self.context.runtime.create_container(request));
+        let answer = self.context.throttle.run(call).await.map_err(|error| {
             StartFailure::new("CreateContainerError", chain(&error))
         })?;
         let id = ContainerId::from(answer.container_id);
@@ -208,12 +228,14 @@ impl PodTask {
         id: &ContainerId,
         count: u32,
     ) -> Result<(), StartFailure> {
+        // Before the start: an agent that dies in between would not make it up later.
+        self.context.host.link_log(&self.pod, &container.name, id, count).await;
         let request = v1::StartContainerRequest { container_id: id.as_str().to_owned() };
-        let result = self.context.runtime.start_container(request).await;
+        let call = self.context.drain.run(self.context.runtime.start_container(request));
+        let result = self.context.throttle.run(call).await;
         self.context.pleg.mark(&self.pod.uid);
         result.map_err(|error| StartFailure::new("RunContainerError", chain(&error)))?;
         self.event(container, "Started", "Container started");
-        self.context.host.link_log(&self.pod, &container.name, id, count).await;
         Ok(())
     }
 

@@ -45,8 +45,10 @@ pub(super) struct TableSnapshot<'a> {
     pub(super) tasks: &'a BTreeMap<PodUid, TaskView>,
     /// What the runtime holds, as of the last complete list.
     pub(super) runtime: &'a [RuntimePod],
-    /// Pods with a folder on disk at start.
+    /// Pods with a folder on disk and without a task.
     pub(super) on_disk: &'a BTreeSet<PodUid>,
+    /// Pods whose task died and is not to be started again yet.
+    pub(super) resting: &'a BTreeSet<PodUid>,
 }
 
 /// Compares. A pod whose name is still in use by another UID waits until that one is gone; a pod
@@ -54,8 +56,9 @@ pub(super) struct TableSnapshot<'a> {
 /// unknown is touched before all sources are ready.
 pub(super) fn decide(snapshot: &TableSnapshot<'_>) -> Vec<TableAction> {
     let mut actions = Vec::new();
-    let mut names: BTreeSet<PodName> =
-        snapshot.tasks.values().map(|task| task.name.clone()).collect();
+    let strangers = snapshot.runtime.iter().filter(|pod| !snapshot.desired.contains_key(&pod.uid));
+    let mut names: BTreeSet<&PodName> =
+        snapshot.tasks.values().map(|task| &task.name).chain(strangers.map(|pod| &pod.name)).collect();
     for (uid, task) in snapshot.tasks {
         if let Some(pod) = &task.running
             && !snapshot.desired.contains_key(uid)
@@ -73,7 +76,7 @@ pub(super) fn decide(snapshot: &TableSnapshot<'_>) -> Vec<TableAction> {
             }
             Some(TaskView { running: None, .. }) => {}
             None => {
-                if names.insert(pod.name.clone()) {
+                if !snapshot.resting.contains(uid) && names.insert(&pod.name) {
                     actions.push(TableAction::Spawn(Arc::clone(pod)));
                 }
             }
@@ -81,7 +84,9 @@ pub(super) fn decide(snapshot: &TableSnapshot<'_>) -> Vec<TableAction> {
     }
     if snapshot.all_ready {
         let unknown = |uid: &PodUid| {
-            !snapshot.desired.contains_key(uid) && !snapshot.tasks.contains_key(uid)
+            !snapshot.desired.contains_key(uid)
+                && !snapshot.tasks.contains_key(uid)
+                && !snapshot.resting.contains(uid)
         };
         let orphans = snapshot.runtime.iter().filter(|pod| unknown(&pod.uid));
         actions.extend(orphans.cloned().map(TableAction::RemoveOrphan));

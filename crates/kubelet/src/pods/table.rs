@@ -6,10 +6,16 @@ use std::{
     time::Duration,
 };
 
-use rubelet_api::pod::Pod;
-use rubelet_base::{PodUid, Seq};
+use jiff::Timestamp;
+use rubelet_api::{pod::Pod, status::PodStatus};
+use rubelet_base::{Backoff, PodUid, Seq};
+use rubelet_pod_plan::{History, ObservedPod, PlanSettings, PodSnapshot, Target, plan};
 use rubelet_sources::desired::Desired;
-use tokio::{sync::watch, task::JoinSet};
+use tokio::{
+    sync::watch,
+    task::JoinSet,
+    time::{Instant, sleep, sleep_until},
+};
 use tracing::{error, info};
 
 use super::{
@@ -17,9 +23,10 @@ use super::{
     orphan,
 };
 use crate::{
+    events::{EventType, Subject},
     heartbeat::{HEARTBEAT, Heartbeat},
     pleg::{RelistState, RuntimePod},
-    pod_task::{Control, PodContext, PodTask, TaskEnd},
+    pod_task::{Control, PodContext, PodEntry, PodTask, TaskEnd},
 };
 
 /// What each source wants, level-triggered.
@@ -38,7 +45,21 @@ pub struct PodTable {
     heartbeat: Heartbeat,
     /// Pods that were removed, and when: older lists may still name them.
     gone: BTreeMap<PodUid, Seq>,
+    /// Pods whose task died.
+    died: BTreeMap<PodUid, Death>,
+    /// Pods that are shown although they have no task yet.
+    shown: BTreeSet<PodUid>,
 }
+
+/// A task that died; it is started again after a pause.
+struct Death {
+    pauses: Backoff,
+    until: Instant,
+}
+
+/// First and longest pause before a task that died is started again.
+const PAUSE_INITIAL: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(10);
 
 struct Entry {
     view: TaskView,
@@ -66,6 +87,8 @@ impl PodTable {
             on_disk: BTreeSet::new(),
             heartbeat,
             gone: BTreeMap::new(),
+            died: BTreeMap::new(),
+            shown: BTreeSet::new(),
         }
     }
 
@@ -73,34 +96,76 @@ impl PodTable {
     pub async fn run(mut self) {
         self.on_disk = self.context.host.pods_on_disk().await.into_iter().collect();
         loop {
-            if self.relists.borrow_and_update().seq > Seq::ZERO {
-                self.reconcile().await;
+            let listed = self.relists.borrow_and_update().seq > Seq::ZERO;
+            let (desired, all_ready) = self.desired();
+            if listed {
+                self.reconcile(&desired, all_ready).await;
             }
+            self.show_waiting(&desired).await;
             self.heartbeat.beat();
+            let now = Instant::now();
+            let rested = self.died.values().map(|death| death.until).filter(|at| *at > now).min();
             // Cancel safety: watch receivers keep what was not seen; the set keeps ended tasks.
             tokio::select! {
                 Some(ended) = self.running.join_next_with_id() => self.ended(ended),
                 _ = any_changed(&mut self.sources) => {}
                 _ = self.relists.changed() => {}
-                () = tokio::time::sleep(HEARTBEAT) => {}
+                () = sleep(HEARTBEAT) => {}
+                () = sleep_until(rested.unwrap_or(now)), if rested.is_some() => {}
             }
         }
     }
 
-    async fn reconcile(&mut self) {
+    /// What all sources want, and whether all of them have answered.
+    fn desired(&mut self) -> (BTreeMap<PodUid, Arc<Pod>>, bool) {
         let mut desired = BTreeMap::new();
         let mut all_ready = true;
         for source in &mut self.sources {
             let wants = source.borrow_and_update().clone();
-            all_ready &= wants.sources_ready();
+            // Without any source nobody knows what is wanted, and so nothing is unwanted.
+            all_ready &= wants.sources_ready() && !wants.ready.is_empty();
             for pod in wants.pods.values() {
                 desired.entry(pod.uid.clone()).or_insert_with(|| Arc::clone(pod));
             }
         }
+        (desired, all_ready)
+    }
+
+    /// Shows pods that have no task yet, because the runtime is away or the pod before them is not
+    /// gone: as they were recorded, else as pending.
+    async fn show_waiting(&mut self, desired: &BTreeMap<PodUid, Arc<Pod>>) {
+        let board = &self.context.board;
+        let gone = self.shown.iter().filter(|uid| !desired.contains_key(*uid));
+        for uid in gone.filter(|uid| !self.tasks.contains_key(*uid)) {
+            board.remove(uid);
+        }
+        let mut shown = BTreeSet::new();
+        for (uid, pod) in desired {
+            if self.tasks.contains_key(uid) {
+                continue;
+            }
+            shown.insert(uid.clone());
+            if board.get(uid).is_some_and(|entry| Arc::ptr_eq(&entry.pod, pod)) {
+                continue;
+            }
+            let record = self.context.records.load(uid).await;
+            let now = self.context.clock.now();
+            let status = record
+                .map_or_else(|| waiting(pod, &self.context.settings, now), |old| old.status);
+            let (pod, why) = (Arc::clone(pod), Vec::new());
+            board.set(uid.clone(), PodEntry { pod, status, deletion: None, why });
+        }
+        self.shown = shown;
+    }
+
+    async fn reconcile(&mut self, desired: &BTreeMap<PodUid, Arc<Pod>>, all_ready: bool) {
         let runtime = self.runtime_pods();
         let views = self.tasks.iter().map(|(uid, entry)| (uid.clone(), entry.view.clone()));
+        let now = Instant::now();
+        let resting = self.died.iter().filter(|(_, death)| death.until > now);
         let actions = decide(&TableSnapshot {
-            desired: &desired,
+            resting: &resting.map(|(uid, _)| uid.clone()).collect(),
+            desired,
             all_ready,
             tasks: &views.collect(),
             runtime: &runtime,
@@ -177,13 +242,45 @@ impl PodTable {
         match ended {
             Ok(_) => {
                 self.on_disk.remove(&uid);
+                self.died.remove(&uid);
                 self.gone.insert(uid.clone(), self.context.pleg.now());
             }
-            // The pod is taken up again in the next round, from its record.
-            Err(error) => error!(%uid, %error, "The task of a pod died; it is started again"),
+            // The pod is taken up again after a pause, from its record.
+            Err(error) => {
+                error!(%uid, %error, "The task of a pod died; it is started again");
+                if let Some(entry) = self.tasks.get(&uid) {
+                    let subject = Subject::Pod {
+                        name: entry.view.name.clone(),
+                        uid: Some(uid.clone()),
+                        field_path: "".into(),
+                    };
+                    let message = format!("the agent's task of this pod died: {error}");
+                    let recorder = &self.context.recorder;
+                    recorder.record(subject, EventType::Warning, "TaskDied", &message);
+                }
+                self.on_disk.insert(uid.clone());
+                let death = self.died.entry(uid.clone()).or_insert_with(|| Death {
+                    pauses: Backoff::new(PAUSE_INITIAL, PAUSE_MAX),
+                    until: Instant::now(),
+                });
+                death.until = Instant::now() + death.pauses.advance();
+            }
         }
         self.tasks.remove(&uid);
     }
+}
+
+/// The status of a pod that nobody has worked on yet.
+fn waiting(pod: &Pod, settings: &PlanSettings, now: Timestamp) -> PodStatus {
+    let snapshot = PodSnapshot {
+        pod,
+        observed: &ObservedPod::default(),
+        history: &History::default(),
+        previous: None,
+        target: Target::Run,
+        settings,
+    };
+    plan(&snapshot, now).status
 }
 
 /// Ends when any source has something new; never if there is none.

@@ -16,7 +16,8 @@ use super::{
 };
 use crate::{
     after, definition,
-    observed::{ContainerPhase, ObservedContainer},
+    history::{Failure, RETRY_INITIAL, RETRY_MAX},
+    observed::{ContainerPhase, ObservedContainer, ObservedPod},
     plan::{Kill, PodSnapshot, Step},
     why::{KillCause, StartCause, Why},
 };
@@ -107,14 +108,28 @@ fn replace_sandbox(
     if never_again || nothing_to_start {
         return;
     }
-    if let Some(failure) = &snapshot.history.sandbox
-        && failure.retry_at() > now
-    {
-        actions.why.push(Why::SandboxRetry(failure.retry_at()));
-        actions.wake_by(failure.retry_at());
+    let failed = snapshot.history.sandbox.as_ref().map(Failure::retry_at);
+    let retry_at = failed.max(short_lived(observed, now));
+    if let Some(retry_at) = retry_at.filter(|at| *at > now) {
+        actions.why.push(Why::SandboxRetry(retry_at));
+        actions.wake_by(retry_at);
         return;
     }
     actions.steps.push(Step::CreateSandbox { attempt });
+}
+
+/// When a sandbox that could not be used soon after it was made may be replaced: the next one would
+/// most likely be no better. An edit is no such cause.
+fn short_lived(observed: &ObservedPod, now: Timestamp) -> Option<Timestamp> {
+    let newest = observed.sandboxes.first()?;
+    let unusable = !newest.ready || !newest.host_network && newest.ips.is_empty();
+    let pause = if newest.attempt < 3 {
+        RETRY_INITIAL
+    } else {
+        RETRY_MAX
+    };
+    // After a step back of the clock it counts as old.
+    (unusable && newest.created_at <= now).then(|| after(newest.created_at, pause))
 }
 
 /// Step C of the rules: the sandbox is fine.
@@ -139,7 +154,7 @@ fn in_sandbox(
         }
         InitState::StartCreated(init, found) => {
             wanted += 1;
-            start_created(init, found, &mut starts, actions);
+            start_created(snapshot, init, found, now, &mut starts, actions);
         }
         InitState::Replace(init, found) => {
             wanted += 1;
@@ -188,18 +203,20 @@ fn in_sandbox(
     }
 }
 
-/// Containers that run but are not in the specification, or run in another sandbox.
+/// Containers that run but are not in the specification, or beside a newer instance.
 fn strangers(snapshot: &PodSnapshot<'_>, actions: &mut Actions) -> Vec<Kill> {
     let mut kills = Vec::new();
     for found in &snapshot.observed.containers {
-        if found.phase.may_run() && snapshot.pod.spec.container(&found.name).is_none() {
-            kills.push(kill(
-                snapshot.pod,
-                found,
-                KillCause::NotInSpec,
-                false,
-                actions,
-            ));
+        let newest = snapshot.observed.newest(&found.name);
+        let cause = if snapshot.pod.spec.container(&found.name).is_none() {
+            KillCause::NotInSpec
+        } else if newest.is_some_and(|newest| newest.id != found.id) {
+            KillCause::Superseded
+        } else {
+            continue;
+        };
+        if found.phase.may_run() {
+            kills.push(kill(snapshot.pod, found, cause, false, actions));
         }
     }
     kills
@@ -257,7 +274,7 @@ fn regular(
         }
         Some((_, ContainerPhase::Running { .. })) => {}
         Some((found, ContainerPhase::Created)) if found.sandbox == *sandbox && !changed => {
-            start_created(container, found, starts, actions);
+            start_created(snapshot, container, found, now, starts, actions);
         }
         Some((found, ContainerPhase::Unknown)) => {
             kills.push(kill(snapshot.pod, found, KillCause::Unknown, true, actions));
@@ -299,25 +316,9 @@ fn start(
                 .crash_wait(container, exit.finished_at, now)
         })
         .map(|(until, _)| until);
-    let failed = snapshot
-        .history
-        .containers
-        .get(&container.name)
-        .and_then(|history| history.failure.as_ref())
-        .map(|failure| {
-            if let Some(flip) = crate::image::backoff_shown_from(failure)
-                && flip > now
-            {
-                actions.wake_by(flip);
-            }
-            failure.retry_at()
-        })
-        .filter(|until| *until > now);
+    let failed = failure_wait(snapshot, container, now, actions);
     if let Some(until) = crash.max(failed) {
-        actions
-            .why
-            .push(Why::BackOff(container.name.clone(), until));
-        actions.wake_by(until);
+        wait(container, until, actions);
         return;
     }
     let cause = match found {
@@ -340,12 +341,41 @@ fn start(
     });
 }
 
+/// Until when a container waits because its last start failed.
+fn failure_wait(
+    snapshot: &PodSnapshot<'_>,
+    container: &Container,
+    now: Timestamp,
+    actions: &mut Actions,
+) -> Option<Timestamp> {
+    let history = snapshot.history.containers.get(&container.name)?;
+    let failure = history.failure.as_ref()?;
+    if let Some(flip) = crate::image::backoff_shown_from(failure)
+        && flip > now
+    {
+        actions.wake_by(flip);
+    }
+    Some(failure.retry_at()).filter(|until| *until > now)
+}
+
+fn wait(container: &Container, until: Timestamp, actions: &mut Actions) {
+    let name = container.name.clone();
+    actions.why.push(Why::BackOff(name, until));
+    actions.wake_by(until);
+}
+
 fn start_created(
+    snapshot: &PodSnapshot<'_>,
     container: &Container,
     found: &ObservedContainer,
+    now: Timestamp,
     starts: &mut Vec<Step>,
     actions: &mut Actions,
 ) {
+    if let Some(until) = failure_wait(snapshot, container, now, actions) {
+        wait(container, until, actions);
+        return;
+    }
     let cause = StartCause::CreatedOnly(found.id.clone());
     actions.why.push(Why::Starts(container.name.clone(), cause));
     starts.push(Step::StartCreated {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::Actions;
 use crate::{
-    observed::{ObservedContainer, ObservedPod},
+    observed::{ContainerPhase, ObservedContainer, ObservedPod},
     plan::{DeadContainer, Kill, PodSnapshot, Step},
     why::{KillCause, Why},
 };
@@ -95,13 +95,18 @@ pub(super) fn prune(snapshot: &PodSnapshot<'_>, actions: &mut Actions) {
     let observed = snapshot.observed;
     let mut kept = BTreeSet::new();
     let mut surplus = Vec::new();
-    for found in observed
-        .containers
-        .iter()
-        .filter(|found| found.phase.exit().is_some())
-    {
+    for found in &observed.containers {
         let in_spec = snapshot.pod.spec.container(&found.name).is_some();
-        if !in_spec || !kept.insert(&found.name) {
+        let keep = match &found.phase {
+            ContainerPhase::Exited(_) => kept.insert(&found.name),
+            // One that was not started before a newer one was made will never be.
+            ContainerPhase::Created => {
+                let newest = observed.newest(&found.name);
+                newest.is_some_and(|newest| newest.id == found.id)
+            }
+            ContainerPhase::Running { .. } | ContainerPhase::Unknown => continue,
+        };
+        if !in_spec || !keep {
             surplus.push(dead(found));
         }
     }

@@ -238,3 +238,53 @@ fn what_runs_as_wanted_needs_no_step() {
     assert_eq!((plan.steps.len(), plan.wake_at), (0, None));
     assert_eq!(plan.why, [crate::Why::Converged]);
 }
+
+/// How containerd records a start whose caller went away.
+fn broken_off() -> ContainerPhase {
+    ContainerPhase::Exited(crate::observed::Exit {
+        code: 128,
+        reason: "StartError".into(),
+        message: "failed to create containerd task: failed to create shim task: context canceled"
+            .into(),
+        started_at: None,
+        finished_at: at(30),
+    })
+}
+
+#[test]
+fn a_start_that_the_agents_death_broke_off_counts_as_not_made() {
+    for policy in [Always, OnFailure, Never] {
+        let pod = pod(policy, &["i"], &["a"]);
+        let mut node = Node::new();
+        let rows = [
+            (
+                vec![found("i", 0, broken_off())],
+                "remove i0",
+                "Pending i:PodInitializing a:PodInitializing",
+            ),
+            (
+                vec![found("i", 0, exited(0)), found("a", 0, broken_off())],
+                "remove a0",
+                "Pending i:Completed(0) a:PodInitializing",
+            ),
+        ];
+        for (containers, step, status) in rows {
+            let plan = node.plan(&pod, &in_good_sandbox(&pod, containers), 100);
+            assert_eq!(short(&plan), [step], "{policy:?}");
+            assert_eq!(said(&plan.status), status, "{policy:?}");
+        }
+        let observed = in_good_sandbox(&pod, vec![found("i", 0, exited(0))]);
+        assert_eq!(short(&node.plan(&pod, &observed, 100)), ["start a in s0"]);
+    }
+}
+
+#[test]
+fn a_start_that_failed_by_itself_counts() {
+    let pod = pod(Never, &[], &["a"]);
+    let mut failed = found("a", 0, broken_off());
+    if let ContainerPhase::Exited(exit) = &mut failed.phase {
+        exit.message = "exec: \"nothing\": executable file not found in $PATH".into();
+    }
+    let plan = Node::new().plan(&pod, &in_good_sandbox(&pod, vec![failed]), 100);
+    assert_eq!(said(&plan.status), "Failed a:StartError(128)");
+}

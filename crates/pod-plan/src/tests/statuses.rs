@@ -66,6 +66,15 @@ fn a_completed_pod_says_so_in_its_conditions() {
 }
 
 #[test]
+fn a_pod_without_a_record_of_its_own_started_with_the_first_thing_in_the_runtime() {
+    let pod = pod(Always, &[], &["a"]);
+    let observed = seen(vec![sandbox(&pod, 3, true)], vec![found("a", 0, running())]);
+    let mut node = Node::new();
+    assert_eq!(node.plan(&pod, &observed, 500).status.start_time, at(3));
+    assert_eq!(node.plan(&pod, &observed, 501).status.start_time, at(3));
+}
+
+#[test]
 fn restart_counts_never_drop() {
     let pod = pod(Always, &[], &["a"]);
     let mut node = Node::new();

@@ -106,7 +106,9 @@ impl Agent {
         let stream = UnixStream::connect(&self.socket).await;
         let stream = stream.map_err(|error| CallError::Away(self.unreachable(error)))?;
         let broken = |error| {
-            CallError::Broken(anyhow::Error::from(error).context("the agent does not answer"))
+            let path = self.socket.display();
+            let context = format!("no proper answer from the agent on {path}");
+            CallError::Broken(anyhow::Error::from(error).context(context))
         };
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
             .await
@@ -197,4 +199,31 @@ impl Pieces {
 /// The request for all objects of a resource, or of one namespace.
 pub(super) fn collection(resource: Resource, namespace: Option<&str>) -> Url {
     Url::new(&resource.path(namespace))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forbidden_socket_names_the_group_that_may_use_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("rubelet.sock");
+        fs::write(&path, "").expect("a file");
+        let gid = fs::metadata(&path).expect("a file").gid();
+        let groups = fs::read_to_string("/etc/group").expect("groups");
+        let group = group::name_of(&groups, gid).expect("the test's group has a name");
+        let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
+        let error = Agent::new(path.clone()).unreachable(denied()).to_string();
+        let path = path.display();
+        assert!(
+            error.starts_with(&format!(
+                "permission denied: {path} is for root and the group {group:?};"
+            )),
+            "{error}"
+        );
+        let hidden = Agent::new("/nowhere/rubelet.sock".into());
+        let error = hidden.unreachable(denied()).to_string();
+        assert!(error.contains("root and its group"), "{error}");
+    }
 }

@@ -31,6 +31,12 @@ pub(crate) struct EventsArgs {
     no_headers: bool,
 }
 
+/// Events in the order in which they happened: by time in whole seconds, then by version.
+pub(super) fn order_of(event: &Value) -> (Option<jiff::Timestamp>, u64) {
+    let version = event["metadata"]["resourceVersion"].as_str();
+    (event_times(event).last, version.and_then(|text| text.parse().ok()).unwrap_or_default())
+}
+
 pub(super) async fn run(
     agent: &Agent,
     args: EventsArgs,
@@ -48,7 +54,7 @@ pub(super) async fn run(
         fields,
     };
     let mut events = agent.list(&selection.list_url()).await?;
-    events.items.sort_by_key(|event| event_times(event).last);
+    events.items.sort_by_key(order_of);
     let mut printer = Printer::new(
         Resource::Events,
         args.output,

@@ -3,7 +3,7 @@
 mod sort;
 
 use anyhow::anyhow;
-use rubelet_server::{Resource, clock, table::event_times};
+use rubelet_server::{Resource, clock};
 use serde_json::Value;
 
 use self::sort::SortKey;
@@ -105,7 +105,7 @@ pub(super) async fn run(
 fn order(items: &mut [Value], resource: Resource, key: Option<&SortKey>) -> Result<(), Failure> {
     match key {
         Some(key) => key.sort(items)?,
-        None if resource == Resource::Events => items.sort_by_key(|event| event_times(event).last),
+        None if resource == Resource::Events => items.sort_by_key(super::events::order_of),
         None => {}
     }
     Ok(())

@@ -87,22 +87,20 @@ pub(super) fn namespace_of(object: &Value) -> &str {
 }
 
 /// Picks the object that is meant: of exactly that name, else the static pod of that name on its
-/// node, else the only one whose name begins so.
+/// node or the manifest of that file name, else the only one whose name begins so.
 pub(super) fn pick<'a>(
     resource: Resource,
     objects: &'a [Value],
     wanted: &str,
 ) -> anyhow::Result<Option<&'a Value>> {
-    let is_static_pod = |object: &Value| {
-        let node = object["spec"]["nodeName"]
-            .as_str()
-            .filter(|_| resource == Resource::Pods);
-        node.is_some_and(|node| name_of(object) == format!("{wanted}-{node}"))
-    };
     let ranks: [&dyn Fn(&Value) -> bool; 3] = [
         &|object| name_of(object) == wanted,
-        &is_static_pod,
-        &|object| name_of(object).starts_with(wanted),
+        &|object| short_name(resource, object) == Some(wanted),
+        &|object| {
+            let short = short_name(resource, object);
+            name_of(object).starts_with(wanted)
+                || short.is_some_and(|short| short.starts_with(wanted))
+        },
     ];
     for fits in ranks {
         let found: Vec<&Value> = objects.iter().filter(|object| fits(object)).collect();
@@ -113,6 +111,19 @@ pub(super) fn pick<'a>(
         }
     }
     Ok(None)
+}
+
+/// What people call the object: a static pod without its node, a manifest without its folder.
+fn short_name(resource: Resource, object: &Value) -> Option<&str> {
+    let name = name_of(object);
+    match resource {
+        Resource::Pods => {
+            let node = object["spec"]["nodeName"].as_str()?;
+            name.strip_suffix(node)?.strip_suffix('-')
+        }
+        Resource::Manifests => name.rsplit_once('/').map(|(_, file)| file),
+        Resource::Events => None,
+    }
 }
 
 fn ambiguous(resource: Resource, wanted: &str, several: &[&Value]) -> anyhow::Error {
@@ -185,6 +196,12 @@ mod tests {
             ("x", None),
         ] {
             assert_eq!(found(wanted).expect(wanted), name);
+        }
+        let manifests = ["/m/web.yaml", "/m/db.yaml"];
+        let manifests = manifests.map(|name| json!({ "metadata": { "name": name } }));
+        for wanted in ["/m/web.yaml", "web.yaml", "web", "/m/w"] {
+            let found = pick(Resource::Manifests, &manifests, wanted).expect(wanted);
+            assert_eq!(found.map(name_of), Some("/m/web.yaml"), "{wanted}");
         }
         assert_eq!(
             found("we").expect_err("several").to_string(),

@@ -36,7 +36,11 @@ impl<'a> Terminal<'a> {
 
     /// Writes a line to stderr. There is nobody to tell if that fails.
     pub(super) fn note(&mut self, line: &str) {
-        let _ = writeln!(self.err, "{line}").and_then(|()| self.err.flush());
+        let line = format!("{line}\n");
+        let _ = self
+            .err
+            .write_all(line.as_bytes())
+            .and_then(|()| self.err.flush());
     }
 }
 

@@ -146,9 +146,11 @@ impl Follower<'_, '_> {
         let object = &event["object"];
         match event["type"].as_str() {
             Some("ADDED" | "MODIFIED") => self.print_if_new(object)?,
+            // The server may report the end of what it only suspects to have been seen.
             Some("DELETED") => {
-                self.printed.remove(&key(object));
-                self.printer.single(object, clock::now(), self.terminal)?;
+                if self.printed.remove(&key(object)).is_some() {
+                    self.printer.single(object, clock::now(), self.terminal)?;
+                }
             }
             Some("BOOKMARK") => {}
             _ => return Ok(false),

@@ -1,9 +1,9 @@
-//! One agent for one root folder.
+//! One agent for one root folder, and the kubelet's `--lock-file`.
 
-use std::{fs::File, io, path::Path};
+use std::{fs::File, io, mem::MaybeUninit, path::Path};
 
 use anyhow::{Context as _, bail};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, flock, inotify};
 
 /// Holds the root folder until it is dropped, or the process dies.
 pub(super) struct RootLock(
@@ -29,4 +29,35 @@ pub(super) fn take(root: &Path) -> anyhow::Result<RootLock> {
             Err(io::Error::from(error)).with_context(|| format!("cannot lock {}", path.display()))
         }
     }
+}
+
+/// Takes the file of `--lock-file`; waits for it as long as another agent has it, as the kubelet
+/// does.
+pub(super) fn wait_for_file(path: &Path) -> anyhow::Result<RootLock> {
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path)
+        .with_context(|| format!("cannot open the lock file {}", path.display()))?;
+    flock(&file, FlockOperation::LockExclusive)
+        .map_err(io::Error::from)
+        .with_context(|| format!("cannot lock {}", path.display()))?;
+    Ok(RootLock(file))
+}
+
+/// Blocks until somebody else opens or removes the lock file.
+pub(super) fn wait_for_contention(path: &Path) -> anyhow::Result<()> {
+    let failed = || format!("cannot watch the lock file {}", path.display());
+    let watch = inotify::init(inotify::CreateFlags::CLOEXEC)
+        .map_err(io::Error::from)
+        .with_context(failed)?;
+    let events = inotify::WatchFlags::OPEN | inotify::WatchFlags::DELETE_SELF;
+    inotify::add_watch(&watch, path, events).map_err(io::Error::from).with_context(failed)?;
+    let mut buffer = [MaybeUninit::uninit(); 1024];
+    inotify::Reader::new(watch, &mut buffer)
+        .next()
+        .map_err(io::Error::from)
+        .with_context(failed)?;
+    Ok(())
 }

@@ -10,8 +10,12 @@ use tracing::{
     level_filters::LevelFilter,
 };
 use tracing_subscriber::{
+    Layer as _,
+    filter::Targets,
     fmt::{FmtContext, FormatEvent, FormatFields, format::Writer},
+    layer::SubscriberExt as _,
     registry::LookupSpan,
+    util::SubscriberInitExt as _,
 };
 
 /// The form of a line.
@@ -23,20 +27,22 @@ pub(super) enum Form {
     Json,
 }
 
-/// Sends all lines to stderr. Verbosity 4 adds details of decisions, 6 everything.
+/// Sends all lines to stderr. Verbosity 4 adds details of decisions, 6 all of Rubelet's own lines,
+/// 8 those of the libraries. Warnings and errors of libraries always show.
 pub(super) fn start(form: Form, verbosity: u32) {
-    let level = match verbosity {
+    let own = match verbosity {
         0..=3 => LevelFilter::INFO,
         4..=5 => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
     };
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(level)
+    let others = if verbosity >= 8 { LevelFilter::TRACE } else { LevelFilter::WARN };
+    let filter = Targets::new().with_default(others).with_target("rubelet", own);
+    let lines = tracing_subscriber::fmt::layer()
         .event_format(Lines(form))
         .with_writer(io::stderr)
-        .finish();
+        .with_filter(filter);
     // Fails only if there is one already, and then lines go there.
-    let _ = tracing::subscriber::set_global_default(subscriber);
+    let _ = tracing_subscriber::registry().with(lines).try_init();
 }
 
 struct Lines(Form);

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use rubelet_api::status::Phase;
 use rubelet_kubelet::{heartbeat::Heartbeat, pod_task::PodBoard, runtime_state::RuntimeState};
 use sd_notify::NotifyState;
 use tokio::{sync::watch, time::sleep};
@@ -66,9 +67,11 @@ pub(crate) fn stuck(heartbeats: &[(&'static str, Heartbeat)]) -> Option<String> 
         })
 }
 
-/// `3/4 pods ready`, and what is wrong with the runtime.
+/// `3/4 pods ready`, how many have completed, and what is wrong with the runtime.
 pub(crate) fn summary(pods: &PodBoard, runtime: &RuntimeState) -> String {
     let rows = pods.list();
+    let completed =
+        rows.iter().filter(|(_, _, entry)| entry.status.phase == Phase::Succeeded).count();
     let ready = rows
         .iter()
         .filter(|(_, _, entry)| {
@@ -76,7 +79,10 @@ pub(crate) fn summary(pods: &PodBoard, runtime: &RuntimeState) -> String {
             conditions.any(|condition| &*condition.kind == "Ready" && condition.status)
         })
         .count();
-    let count = format!("{ready}/{} pods ready", rows.len());
+    let mut count = format!("{ready}/{} pods ready", rows.len() - completed);
+    if completed > 0 {
+        count.push_str(&format!(", {completed} completed"));
+    }
     match &runtime.problem {
         Some(problem) => format!("{count}, {problem}"),
         None if !runtime.answered => format!("{count}, waiting for the container runtime"),

@@ -1,7 +1,9 @@
 //! From the configuration to the parts of a node.
 
 use std::{
+    fs::DirBuilder,
     net::{IpAddr, SocketAddr},
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -23,9 +25,28 @@ use rubelet_server::UnixSocket;
 
 use super::node::Node;
 
+/// So many sandboxes and containers are started or stopped at once for each processor.
+const AT_ONCE_PER_CPU: u64 = 4;
+
 /// Where the agent keeps its own files, below the root folder.
 pub(super) fn own_folder(root: &Path) -> PathBuf {
     root.join("rubelet")
+}
+
+/// Where the agent keeps what it has to know of each pod after a restart.
+fn records_folder(root: &Path) -> PathBuf {
+    own_folder(root).join("pods")
+}
+
+/// Makes [`own_folder`] and the folder of the pods' records, which hold what a restart must not
+/// lose.
+pub(super) fn make_own_folders(root: &Path) -> anyhow::Result<()> {
+    let records = records_folder(root);
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&records)
+        .with_context(|| format!("cannot make the folder of records {}", records.display()))
 }
 
 /// The socket of the local API.
@@ -117,7 +138,7 @@ pub(super) fn agent(
         endpoint: endpoint.as_str().into(),
         host,
         clock,
-        records: RecordWriter::new(own_folder(root).join("pods")),
+        records: RecordWriter::new(records_folder(root)),
         node_name: Arc::clone(&node.name),
         plan: PlanSettings {
             crash_backoff_max: config.crash_loop_back_off.max_container_restart_period,
@@ -127,5 +148,9 @@ pub(super) fn agent(
             relist_period: resolved.rubelet.relist_period,
         },
         pulls,
+        at_once: match resolved.rubelet.runtime_calls_at_once {
+            0 => node.machine.cpus.saturating_mul(AT_ONCE_PER_CPU).try_into().unwrap_or(usize::MAX),
+            count => count.try_into().unwrap_or(usize::MAX),
+        },
     })
 }

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::{Resource, status::ApiError};
+use crate::{Object, Resource, status::ApiError};
 
 /// Requirements that must all hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,19 +12,24 @@ pub(super) struct FieldSelector(Vec<Requirement>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Requirement {
-    /// Where the value stands; the first place that has one counts.
-    pointers: &'static [&'static str],
+    place: Place,
     value: String,
     equal: bool,
 }
 
+/// Where a value stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// `metadata.name`, which never changes.
+    Name,
+    /// `metadata.namespace`, which never changes.
+    Namespace,
+    /// Somewhere in the object; the first place that has a value counts.
+    Content(&'static [&'static str]),
+}
+
 /// Selectable fields and their places in the object.
 type Fields = &'static [(&'static str, &'static [&'static str])];
-
-const METADATA: Fields = &[
-    ("metadata.name", &["/metadata/name"]),
-    ("metadata.namespace", &["/metadata/namespace"]),
-];
 
 const POD: Fields = &[
     ("spec.hostNetwork", &["/spec/hostNetwork"]),
@@ -77,7 +82,7 @@ impl FieldSelector {
                     &format!("invalid escape sequence in {value:?}"),
                 )
             })?;
-            let pointers = places(resource, path.trim()).ok_or_else(|| {
+            let place = place(resource, path.trim()).ok_or_else(|| {
                 refused(
                     resource,
                     text,
@@ -85,7 +90,7 @@ impl FieldSelector {
                 )
             })?;
             requirements.push(Requirement {
-                pointers,
+                place,
                 value,
                 equal,
             });
@@ -93,19 +98,38 @@ impl FieldSelector {
         Ok(Self(requirements))
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// True when something is required that can change during an object's life.
+    pub(super) fn is_by_content(&self) -> bool {
+        self.0
+            .iter()
+            .any(|requirement| matches!(requirement.place, Place::Content(_)))
     }
 
-    pub(super) fn matches(&self, object: &Value) -> bool {
-        self.0.iter().all(|requirement| {
-            let mut found = requirement
-                .pointers
-                .iter()
-                .map(|pointer| text_at(object, pointer));
-            let value = found.find(|text| !text.is_empty()).unwrap_or_default();
-            (value == requirement.value) == requirement.equal
+    /// Compares name and namespace only.
+    pub(super) fn names(&self, object: &Object) -> bool {
+        self.0.iter().all(|requirement| match requirement.place {
+            Place::Name => requirement.accepts(&object.name),
+            Place::Namespace => requirement.accepts(&object.namespace),
+            Place::Content(_) => true,
         })
+    }
+
+    /// Compares everything else.
+    pub(super) fn matches(&self, object: &Value) -> bool {
+        self.0.iter().all(|requirement| match requirement.place {
+            Place::Name | Place::Namespace => true,
+            Place::Content(pointers) => {
+                let mut found = pointers.iter().map(|pointer| text_at(object, pointer));
+                let value = found.find(|text| !text.is_empty()).unwrap_or_default();
+                requirement.accepts(&value)
+            }
+        })
+    }
+}
+
+impl Requirement {
+    fn accepts(&self, value: &str) -> bool {
+        (value == self.value) == self.equal
     }
 }
 
@@ -120,16 +144,20 @@ fn text_at(object: &Value, pointer: &str) -> String {
     }
 }
 
-fn places(resource: Resource, path: &str) -> Option<&'static [&'static str]> {
+fn place(resource: Resource, path: &str) -> Option<Place> {
     let own = match resource {
         Resource::Pods => POD,
         Resource::Events => EVENT,
         Resource::Manifests => MANIFEST,
     };
-    let mut fields = METADATA.iter().chain(own);
-    fields
-        .find(|(known, _)| *known == path)
-        .map(|(_, pointers)| *pointers)
+    match path {
+        "metadata.name" => Some(Place::Name),
+        "metadata.namespace" => Some(Place::Namespace),
+        _ => {
+            let field = own.iter().find(|(known, _)| *known == path);
+            field.map(|(_, pointers)| Place::Content(pointers))
+        }
+    }
 }
 
 fn refused(resource: Resource, text: &str, why: &str) -> ApiError {
@@ -192,13 +220,20 @@ mod tests {
             ("", true),
             ("metadata.name=web", true),
             ("metadata.name==web,status.phase!=Failed", true),
+            ("metadata.name!=web", false),
+            ("metadata.namespace=kube-system", false),
             ("status.phase=Failed", false),
             ("spec.nodeName!=n1", false),
             ("spec.hostNetwork=false", true),
             ("status.podIP=", true),
         ] {
             let parsed = FieldSelector::parse(Resource::Pods, selector).expect(selector);
-            assert_eq!(parsed.matches(&pod), matches, "{selector}");
+            let object = Object::new("default", "web", || json!({}));
+            assert_eq!(
+                parsed.names(&object) && parsed.matches(&pod),
+                matches,
+                "{selector}"
+            );
         }
         let event = json!({
             "involvedObject": { "kind": "Pod", "name": "a,b=c" },

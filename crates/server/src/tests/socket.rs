@@ -97,5 +97,6 @@ async fn stopping_closes_the_socket_for_new_clients() {
     let kept = folder.path().join("kept.sock");
     fs::hard_link(&path, &kept).unwrap();
     server.stop().await;
+    assert!(!path.exists());
     assert!(tokio::net::UnixStream::connect(&kept).await.is_err());
 }

@@ -131,6 +131,30 @@ async fn objects_enter_and_leave_a_selection() {
 }
 
 #[tokio::test]
+async fn what_changed_between_list_and_watch_is_told_in_full() {
+    let server = TestServer::with_pods().await;
+    let pods = &server.node.pods;
+    pods.put(pod("default", "db", "other", &["a"]));
+    pods.put(pod("default", "new", "web", &["a"]));
+    let path = format!(
+        "/api/v1/pods?watch=1&resourceVersion={}&labelSelector=app%3Ddb",
+        FIRST + 3
+    );
+    let mut watch = server.open("GET", &path, "").await;
+    assert_eq!(watch.change().await, "DELETED db");
+    pods.put(pod("default", "db", "db", &["a"]));
+    assert_eq!(watch.change().await, "ADDED db");
+
+    let path = format!(
+        "/api/v1/pods?watch=1&resourceVersion={}&fieldSelector=metadata.name%3Dweb",
+        FIRST + 3
+    );
+    let mut watch = server.open("GET", &path, "").await;
+    pods.put(pod("default", "web", "web", &["a"]));
+    assert_eq!(watch.change().await, "MODIFIED web");
+}
+
+#[tokio::test]
 async fn one_object_can_be_watched_by_its_name() {
     let server = TestServer::with_pods().await;
     let mut watch = server

@@ -107,11 +107,11 @@ impl FolderEvents {
     }
 
     /// Waits until there are events.
-    pub(super) async fn wait(&mut self) {
-        match self.inotify.readable().await {
-            Ok(mut ready) => ready.retain_ready(),
-            Err(_) => self.stale = true,
-        }
+    pub(super) async fn wait(&self) -> io::Result<()> {
+        self.inotify
+            .readable()
+            .await
+            .map(|mut ready| ready.retain_ready())
     }
 
     /// Takes all events that count.

@@ -55,7 +55,7 @@ enum Kind {
 
 /// What a look found, not settled yet.
 #[derive(Debug)]
-pub(super) struct Found(Result<Complete, Failed>);
+pub(super) struct Found(Result<Complete, Box<Failed>>);
 
 #[derive(Debug)]
 struct Complete {
@@ -79,26 +79,38 @@ struct Failed {
 }
 
 impl Found {
-    /// True if what was found may be a moment in between: a manifest is gone, or one changed while
-    /// it was read.
-    pub(super) fn is_unsure(&self, known: &Known) -> bool {
+    /// True if a file changed while it was read.
+    pub(super) fn is_moving(&self) -> bool {
+        self.0.as_ref().is_ok_and(|complete| complete.moving)
+    }
+
+    /// Manifests that were there and are not, or the path itself. It may be a moment in between.
+    pub(super) fn missing(&self, known: &Known) -> Vec<Box<str>> {
         match &self.0 {
             Ok(complete) => {
                 let found: BTreeSet<&str> = complete.entries.iter().map(|e| &*e.path).collect();
-                complete.moving || known.manifests.keys().any(|path| !found.contains(&**path))
+                known
+                    .manifests
+                    .keys()
+                    .filter(|path| !found.contains(&***path))
+                    .cloned()
+                    .collect()
             }
-            Err(_) => known.kind.is_some(),
+            Err(failed) => known.kind.iter().map(|_| failed.origin.clone()).collect(),
         }
     }
 
     /// Takes it for true.
     pub(super) fn settle(self, known: &mut Known) -> Observation {
         match self.0 {
-            Err(Failed { origin, problem }) => Observation::Failed {
-                source: PodSource::File,
-                origin,
-                problem,
-            },
+            Err(failed) => {
+                let Failed { origin, problem } = *failed;
+                Observation::Failed {
+                    source: PodSource::File,
+                    origin,
+                    problem,
+                }
+            }
             Ok(Complete { kind, entries, .. }) => {
                 let taken = |entry: &&Entry| !matches!(entry.content, Content::Skipped(_));
                 *known = Known {
@@ -128,9 +140,12 @@ pub(super) fn look(
     writing: &BTreeSet<OsString>,
 ) -> Found {
     let origin: Box<str> = path.to_string_lossy().into();
-    let failed = |reason, message: String| Failed {
-        origin: origin.clone(),
-        problem: Problem::whole(reason, message),
+    let failed = |reason, message: String| {
+        let problem = Problem::whole(reason, message);
+        Box::new(Failed {
+            origin: origin.clone(),
+            problem,
+        })
     };
     let hints = Hints {
         known,
@@ -473,16 +488,17 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_that_went_away_is_looked_for_twice() {
+    fn what_is_missing_is_told_before_it_is_taken_for_true() {
         let mut folder = Folder::new();
+        let missing = |folder: &Folder| folder.look().missing(&folder.known).len();
         folder.write("a", "one");
-        assert!(!folder.look().is_unsure(&folder.known));
+        assert_eq!(missing(&folder), 0);
         folder.settle();
-        assert!(!folder.look().is_unsure(&folder.known));
+        assert_eq!(missing(&folder), 0);
         fs::remove_file(folder.dir.path().join("a")).unwrap();
-        assert!(folder.look().is_unsure(&folder.known));
+        assert_eq!(missing(&folder), 1);
         assert_eq!(folder.settle(), []);
-        assert!(!folder.look().is_unsure(&folder.known));
+        assert_eq!(missing(&folder), 0);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::{
-    status::{ManifestState, Reason},
+    status::ManifestState,
     url::tests::{Server, answer},
 };
 

@@ -29,6 +29,7 @@ pub(super) fn failed(
     };
     ManifestEvent {
         reason: EventReason::FailedManifest,
+        cause: problems.first().map(|problem| problem.reason),
         message: format!("{origin}: {}", sum_up(problems.iter().copied())),
         origin: origin.into(),
         pod,
@@ -39,6 +40,7 @@ pub(super) fn failed(
 pub(super) fn recovered(origin: &str) -> ManifestEvent {
     ManifestEvent {
         reason: EventReason::ManifestRecovered,
+        cause: None,
         message: format!("{origin}: good again"),
         origin: origin.into(),
         pod: None,

@@ -58,6 +58,13 @@ impl AgentBuilder {
         }
     }
 
+    /// The folder of the instance that the agent will belong to, for files that its configuration
+    /// names.
+    #[must_use]
+    pub fn scratch(&self) -> &Scratch {
+        &self.scratch
+    }
+
     /// Sets a field of the KubeletConfiguration, in place of what the test bed sets.
     pub fn config(mut self, field: &str, value: impl Into<Value>) -> Self {
         self.config.insert(field.to_owned(), value.into());

@@ -5,6 +5,8 @@ use std::path::Path;
 use crate::packages::RUNC;
 use crate::scratch::Scratch;
 
+use super::HostPorts;
+
 /// The image of the sandbox container, built by [`crate::images`].
 const SANDBOX_IMAGE: &str = crate::images::PAUSE;
 
@@ -95,10 +97,10 @@ disable = true"
 /// The file name of the socket that containerd listens on.
 pub(super) const SOCKET: &str = "c.sock";
 
-/// The network of the pods: one bridge of the instance's own, addresses from its own subnet, host
-/// ports through NAT. Pods reach each other and the host; nothing is forwarded to the outside.
-pub(super) fn network(scratch: &Scratch) -> serde_json::Value {
-    serde_json::json!({
+/// The network of the pods: one bridge of the instance's own, addresses from its own subnet, and
+/// host ports through NAT where they are wanted. Pods reach each other and the host; nothing is forwarded to the outside.
+pub(super) fn network(scratch: &Scratch, host_ports: HostPorts) -> serde_json::Value {
+    let mut network = serde_json::json!({
         "cniVersion": "1.0.0",
         "name": scratch.network_name(),
         "plugins": [
@@ -114,9 +116,15 @@ pub(super) fn network(scratch: &Scratch) -> serde_json::Value {
                     "dataDir": scratch.dir().join("cni/addresses"),
                 },
             },
-            { "type": "portmap", "capabilities": { "portMappings": true } },
         ],
-    })
+    });
+    if let (HostPorts::Mapped, Some(plugins)) = (host_ports, network["plugins"].as_array_mut()) {
+        plugins.push(serde_json::json!({
+            "type": "portmap",
+            "capabilities": { "portMappings": true },
+        }));
+    }
+    network
 }
 
 #[cfg(test)]

@@ -10,17 +10,19 @@ use super::{config, daemon};
 use crate::packages::CNI_PLUGINS;
 use crate::scratch::Scratch;
 
+use super::HostPorts;
+
 /// The CNI plugins that the private network uses.
 const PLUGINS: [&str; 4] = ["bridge", "host-local", "loopback", "portmap"];
 
 /// Writes the configuration of containerd and of the network.
-pub(super) fn write_files(scratch: &Scratch, major: u32) -> Result<()> {
+pub(super) fn write_files(scratch: &Scratch, major: u32, host_ports: HostPorts) -> Result<()> {
     let plugins = scratch.subdir("cni/bin")?;
     for name in PLUGINS {
         symlink(Path::new(CNI_PLUGINS).join(name), plugins.join(name))
             .with_context(|| format!("cannot link the CNI plugin {name}"))?;
     }
-    let network = serde_json::to_string_pretty(&config::network(scratch))?;
+    let network = serde_json::to_string_pretty(&config::network(scratch, host_ports))?;
     std::fs::write(
         scratch.subdir("cni/conf")?.join("10-rubelet.conflist"),
         network,

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use rubelet_config::{Flags, drop_in_order};
 
 /// Texts of the configuration file and the drop-ins.
@@ -70,8 +70,11 @@ fn collect(folder: &Path, paths: &mut Vec<String>) -> anyhow::Result<()> {
             .is_dir()
         {
             collect(&path, paths)?;
-        } else if let Some(path) = path.to_str() {
-            paths.push(path.to_owned());
+        } else {
+            let text = path.to_str().ok_or_else(|| {
+                anyhow!("the name of the drop-in {} is not UTF-8", path.display())
+            })?;
+            paths.push(text.to_owned());
         }
     }
     Ok(())

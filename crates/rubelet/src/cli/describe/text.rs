@@ -108,11 +108,11 @@ Namespace:  default
             more
 Containers:
   a:
-    Image:      x
-    Env:        <none>  (odd)
-Labels:         a=b
-                c=d
-Annotations:    <none>
+    Image:    x
+    Env:      <none>  (odd)
+Labels:       a=b
+              c=d
+Annotations:  <none>
 "
         );
     }

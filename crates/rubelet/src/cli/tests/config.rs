@@ -2,12 +2,13 @@
 
 use std::{fs, path::Path};
 
-use super::fixture::{Ended, Screen, type_words};
+use super::fixture::{Ended, Screens, type_words};
 
 const HEADER: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
 
 fn type_in(words: &[&str]) -> Ended {
-    type_words(words.iter().copied(), &Screen::default(), false)
+    let words = words.iter().copied().map(str::to_owned).collect();
+    type_words(words, &Screens::default(), false)
 }
 
 fn write(folder: &Path, name: &str, fields: &str) -> String {

@@ -4,15 +4,13 @@
 use std::{
     collections::VecDeque,
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Condvar, Mutex},
     thread::JoinHandle,
 };
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use clap::{CommandFactory as _, Parser};
-use futures_util::stream;
 use jiff::{SignedDuration, Timestamp};
 use rubelet_server::{
     Collection, Expired, Listing, LogError, LogRequest, LogStream, NodeView, Object, Resource,
@@ -33,7 +31,7 @@ struct Program {
     command: ClientCommand,
 }
 
-type LogAnswer = Result<Vec<io::Result<Bytes>>, LogError>;
+type LogAnswer = Result<LogStream, LogError>;
 
 pub(super) struct Node {
     pub(super) pods: Arc<Collection>,
@@ -75,13 +73,8 @@ impl NodeView for Node {
     }
     async fn container_log(&self, request: LogRequest) -> Result<LogStream, LogError> {
         self.log_requests.lock().unwrap().push(request);
-        let answer = self
-            .log_answers
-            .lock()
-            .unwrap()
-            .pop_front()
-            .expect("a log was asked for");
-        Ok(Box::pin(stream::iter(answer?)))
+        let answer = self.log_answers.lock().unwrap().pop_front();
+        answer.expect("the test gave an answer")
     }
     fn config(&self) -> Value {
         json!({})
@@ -163,22 +156,32 @@ impl TestAgent {
 
     /// Types a command; returns when it has ended.
     pub(super) fn type_in(&self, command: &str) -> Ended {
-        type_command(
-            &format!("--socket {} {command}", self.socket.display()),
-            &Screen::default(),
-        )
+        type_words(self.words(command), &Screens::default(), false)
     }
 
     /// Types a command that goes on until its reader leaves.
     pub(super) fn follow(&self, command: &str) -> Following {
-        let screen = Screen::default();
-        let (line, shown) = (
-            format!("--socket {} {command}", self.socket.display()),
-            screen.clone(),
-        );
-        let thread = std::thread::spawn(move || type_command(&line, &shown));
-        Following { screen, thread }
+        let screens = Screens::default();
+        let (words, shown) = (self.words(command), screens.clone());
+        let thread = std::thread::spawn(move || type_words(words, &shown, false));
+        Following {
+            screen: screens.out,
+            errors: screens.err,
+            thread,
+        }
     }
+
+    /// The command with the option that leads to this agent.
+    pub(super) fn words(&self, command: &str) -> Vec<String> {
+        words_at(&self.socket, command)
+    }
+}
+
+/// A command with the option that leads to a socket.
+pub(super) fn words_at(socket: &Path, command: &str) -> Vec<String> {
+    let socket = ["--socket", socket.to_str().unwrap()];
+    let words = socket.into_iter().chain(command.split_whitespace());
+    words.map(str::to_owned).collect()
 }
 
 impl Drop for TestAgent {
@@ -211,19 +214,11 @@ impl Ended {
     }
 }
 
-pub(super) fn type_command(line: &str, screen: &Screen) -> Ended {
-    type_words(line.split_whitespace(), screen, false)
-}
-
-pub(super) fn type_words<'a>(
-    words: impl Iterator<Item = &'a str>,
-    screen: &Screen,
-    color: bool,
-) -> Ended {
-    let errors = Screen::default();
-    let code = match Program::try_parse_from(std::iter::once("rubelet").chain(words)) {
+pub(super) fn type_words(words: Vec<String>, screens: &Screens, color: bool) -> Ended {
+    let (mut out, mut err) = (screens.out.clone(), screens.err.clone());
+    let program = std::iter::once("rubelet".to_owned()).chain(words);
+    let code = match Program::try_parse_from(program) {
         Ok(program) => {
-            let (mut out, mut err) = (screen.clone(), errors.clone());
             let mut terminal = Terminal::new(&mut out, &mut err, color);
             run(
                 program.options,
@@ -233,15 +228,22 @@ pub(super) fn type_words<'a>(
             )
         }
         Err(error) => {
-            write!(errors.clone(), "{error}").unwrap();
+            write!(err, "{error}").unwrap();
             u8::try_from(error.exit_code()).unwrap()
         }
     };
     Ended {
         code,
-        out: screen.text(),
-        err: errors.text(),
+        out: screens.out.text(),
+        err: screens.err.text(),
     }
+}
+
+/// stdout and stderr.
+#[derive(Clone, Default)]
+pub(super) struct Screens {
+    pub(super) out: Screen,
+    pub(super) err: Screen,
 }
 
 /// Something that is written on, watched, and closed.
@@ -259,7 +261,7 @@ impl Screen {
         let waiting = std::time::Duration::from_secs(20);
         let (mut state, timeout) = changed
             .wait_timeout_while(state.lock().unwrap(), waiting, |(text, _)| {
-                text.lines().count() < count
+                text.matches('\n').count() < count
             })
             .unwrap();
         assert!(!timeout.timed_out(), "only this came: {}", state.0);
@@ -293,6 +295,7 @@ impl Write for Screen {
 /// A command that goes on.
 pub(super) struct Following {
     pub(super) screen: Screen,
+    pub(super) errors: Screen,
     pub(super) thread: JoinHandle<Ended>,
 }
 

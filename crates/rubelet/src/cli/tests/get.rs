@@ -3,7 +3,7 @@
 use rubelet_server::Resource;
 use serde_json::{Value, json};
 
-use super::fixture::{Screen, TestAgent, ago, crashing_pod, event, pod, type_words};
+use super::fixture::{Screens, TestAgent, ago, crashing_pod, event, pod, type_words};
 
 fn agent() -> TestAgent {
     let agent = TestAgent::start();
@@ -242,9 +242,8 @@ fn wrong_usage_has_its_own_exit_code() {
 #[test]
 fn colors_stand_for_the_status_on_a_terminal_only() {
     let agent = agent();
-    let socket = agent.socket.display().to_string();
-    let words = ["--socket", &socket, "get", "pods", "--no-headers"];
-    let colored = type_words(words.into_iter(), &Screen::default(), true).data();
+    let words = agent.words("get pods --no-headers");
+    let colored = type_words(words, &Screens::default(), true).data();
     assert_eq!(
         colored,
         "web-n1      1/1   \x1b[32mRunning\x1b[0m            0            3d5h\n\
@@ -266,10 +265,8 @@ fn text_from_elsewhere_can_not_steer_the_terminal() {
 #[test]
 fn a_reader_who_leaves_is_no_error() {
     let agent = agent();
-    let screen = Screen::default();
-    screen.close();
-    let socket = agent.socket.display().to_string();
-    let words = ["--socket", &socket, "get", "pods"];
-    let result = type_words(words.into_iter(), &screen, false);
+    let screens = Screens::default();
+    screens.out.close();
+    let result = type_words(agent.words("get pods"), &screens, false);
     assert_eq!((result.code, result.err.as_str()), (0, ""));
 }

@@ -3,7 +3,8 @@
 use std::io;
 
 use bytes::Bytes;
-use rubelet_server::{LogError, LogRequest, LogSince, Resource};
+use futures_util::{StreamExt as _, stream};
+use rubelet_server::{LogError, LogRequest, LogSince, LogStream, Resource};
 use serde_json::json;
 
 use super::fixture::{TestAgent, pod};
@@ -21,11 +22,15 @@ fn agent() -> TestAgent {
 }
 
 fn log(agent: &TestAgent, pieces: &[&'static str]) {
-    let pieces = pieces
+    let pieces: Vec<_> = pieces
         .iter()
         .map(|piece| Ok(Bytes::from_static(piece.as_bytes())))
         .collect();
-    agent.node.log_answers.lock().unwrap().push_back(Ok(pieces));
+    answer(agent, Ok(Box::pin(stream::iter(pieces))));
+}
+
+fn answer(agent: &TestAgent, answer: Result<LogStream, LogError>) {
+    agent.node.log_answers.lock().unwrap().push_back(answer);
 }
 
 #[test]
@@ -109,8 +114,7 @@ fn what_can_not_be_had_is_an_error() {
         "error: pods \"nope\" not found in namespace \"default\"\n"
     );
     let waiting = "container \"main\" in pod \"web-n1\" is waiting to start: ImagePullBackOff";
-    let refusal = Err(LogError::BadRequest(waiting.to_owned()));
-    agent.node.log_answers.lock().unwrap().push_back(refusal);
+    answer(&agent, Err(LogError::BadRequest(waiting.to_owned())));
     assert_eq!(
         agent.type_in("logs web").error(1),
         format!("error: {waiting}\n")
@@ -120,12 +124,14 @@ fn what_can_not_be_had_is_an_error() {
 #[test]
 fn a_log_that_breaks_off_is_an_error() {
     let agent = agent();
-    let pieces = vec![
-        Ok(Bytes::from_static(b"one\n")),
-        Err(io::Error::other("disk")),
-    ];
-    agent.node.log_answers.lock().unwrap().push_back(Ok(pieces));
-    let result = agent.type_in("logs web -f");
+    let (disk_fails, failure) = tokio::sync::oneshot::channel();
+    let first = stream::iter([Ok(Bytes::from_static(b"one\n"))]);
+    let log = first.chain(stream::once(async { Err(failure.await.unwrap()) }));
+    answer(&agent, Ok(Box::pin(log)));
+    let follow = agent.follow("logs web -f");
+    assert_eq!(follow.screen.take_lines(1), ["one"]);
+    disk_fails.send(io::Error::other("disk")).unwrap();
+    let result = follow.thread.join().unwrap();
     assert_eq!(result.code, 1);
     assert!(
         result.err.starts_with("error: the log was cut off"),

@@ -1,14 +1,11 @@
 //! Without an agent: what is said, and what works all the same.
 
-use std::os::unix::net::UnixListener;
+use std::{os::unix::net::UnixListener, path::Path};
 
-use super::fixture::{Ended, Screen, TestAgent, type_command};
+use super::fixture::{Ended, Screens, TestAgent, type_words, words_at};
 
-fn type_at(socket: &std::path::Path, command: &str) -> Ended {
-    type_command(
-        &format!("--socket {} {command}", socket.display()),
-        &Screen::default(),
-    )
+fn type_at(socket: &Path, command: &str) -> Ended {
+    type_words(words_at(socket, command), &Screens::default(), false)
 }
 
 #[test]
@@ -54,7 +51,7 @@ fn something_else_on_the_socket_is_an_error() {
     });
     let error = type_at(&socket, "get pods").error(1);
     assert!(
-        error.starts_with("error: the agent does not answer"),
+        error.starts_with("error: no proper answer from the agent on "),
         "{error}"
     );
     other.join().unwrap();

@@ -1,0 +1,107 @@
+//! Exits of which the runtime learns only later that the kernel killed for want of memory:
+//! containerd changes the reason of a container that has long exited when its out-of-memory event
+//! comes in after the exit.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use rubelet_base::ContainerId;
+use rubelet_pod_plan::{ObservedPod, observed::Exit};
+use tokio::time::Instant;
+
+/// Exit code of a container that was ended by SIGKILL.
+const KILLED: i32 = 137;
+/// The reason that may come late.
+const OUT_OF_MEMORY: &str = "OOMKilled";
+/// When such exits are looked at again, counted from when they were first seen.
+const LOOK_AGAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(2)];
+
+/// The exits of one pod whose reason may still change.
+#[derive(Debug, Default)]
+pub(super) struct LateReasons {
+    doubts: BTreeMap<ContainerId, Doubt>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Doubt {
+    since: Instant,
+    settled: bool,
+}
+
+impl LateReasons {
+    /// Takes note of what an inspection saw; when to look again, if that is needed.
+    pub(super) fn note(&mut self, pod: &ObservedPod, now: Instant) -> Option<Instant> {
+        let known = std::mem::take(&mut self.doubts);
+        let [first, last] = LOOK_AGAIN;
+        for found in &pod.containers {
+            if found.phase.exit().is_some_and(may_change) {
+                let new = Doubt { since: now, settled: false };
+                let mut doubt = known.get(&found.id).copied().unwrap_or(new);
+                doubt.settled |= now >= doubt.since + last;
+                self.doubts.insert(found.id.clone(), doubt);
+            }
+        }
+        let open = self.doubts.values().filter(|doubt| !doubt.settled);
+        open.map(|doubt| doubt.since + if now < doubt.since + first { first } else { last }).min()
+    }
+
+    /// Whether the record of this exit is to be read again.
+    pub(super) fn doubts(&self, id: &ContainerId) -> bool {
+        self.doubts.get(id).is_some_and(|doubt| !doubt.settled)
+    }
+}
+
+fn may_change(exit: &Exit) -> bool {
+    exit.code == KILLED && &*exit.reason != OUT_OF_MEMORY
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use rubelet_pod_plan::{ContainerPhase, ObservedContainer};
+
+    use super::*;
+
+    fn pod(code: i32, reason: &str) -> ObservedPod {
+        let exit = Exit {
+            code,
+            reason: reason.into(),
+            message: "".into(),
+            started_at: None,
+            finished_at: Timestamp::UNIX_EPOCH,
+        };
+        let found = ObservedContainer {
+            id: "c".into(),
+            sandbox: "s".into(),
+            name: "a".into(),
+            restart_count: 0,
+            created_at: Timestamp::UNIX_EPOCH,
+            phase: ContainerPhase::Exited(exit),
+            image: "".into(),
+            image_ref: "".into(),
+            hash: "".into(),
+            definition: None,
+        };
+        ObservedPod { containers: vec![found], ..ObservedPod::default() }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_killed_container_is_looked_at_twice_more() {
+        let (mut late, start) = (LateReasons::default(), Instant::now());
+        let id = ContainerId::from("c");
+        let at = |millis| start + Duration::from_millis(millis);
+        for (now, next) in [(0, Some(300)), (100, Some(300)), (300, Some(2000)), (2000, None)] {
+            assert_eq!(late.note(&pod(137, "Error"), at(now)), next.map(at), "at {now} ms");
+            assert_eq!(late.doubts(&id), next.is_some(), "at {now} ms");
+        }
+        assert_eq!(late.note(&pod(137, "Error"), at(60_000)), None, "once and for all");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn other_exits_are_final() {
+        for (code, reason) in [(137, "OOMKilled"), (0, "Completed"), (143, "Error")] {
+            let mut late = LateReasons::default();
+            assert_eq!(late.note(&pod(code, reason), Instant::now()), None, "{code} {reason}");
+            assert!(!late.doubts(&ContainerId::from("c")), "{code} {reason}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! What a relist finds, and what a pod's record says.

@@ -1,0 +1,1 @@
+//! Which pods get a task.

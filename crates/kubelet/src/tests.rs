@@ -1,0 +1,20 @@
+//! All tasks of a node together, on a model runtime and under paused time. Each file tells stories
+//! of one kind; what happened is asked of the model's oracle and of what the node published.
+
+mod host;
+mod node;
+mod wire;
+
+mod edits;
+mod hanging;
+mod health;
+mod killed_agent;
+mod lost_answers;
+mod orphans;
+mod outages;
+mod pulls;
+mod random;
+mod records;
+mod removal;
+mod restarts;
+mod starting;

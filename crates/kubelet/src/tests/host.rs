@@ -1,0 +1,221 @@
+//! A host in memory.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use async_trait::async_trait;
+use rubelet_api::{container::Container, pod::Pod};
+use rubelet_base::{ContainerId, PodName, PodUid};
+use rubelet_cri::v1;
+use rubelet_pod_plan::cri_config::{ContainerFiles, SandboxInputs, env::EnvContext};
+use rubelet_sim::{Sim, What};
+
+use crate::{
+    pod_host::{HostError, PodHost},
+    runtime_state::CgroupDriver,
+};
+
+/// Remembers what was made and removed, and fails where a test wants it to. It outlives agents, as
+/// a disk does.
+pub(super) struct FakeHost {
+    sim: Sim,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Pods with a folder.
+    folders: BTreeSet<PodUid>,
+    /// UIDs in the order in which their pods were cleaned up.
+    cleaned: Vec<PodUid>,
+    /// Where in the oracle's record a pod's logs begin: those before were removed with the pod.
+    logs_from: BTreeMap<PodUid, usize>,
+    /// Single logs that were removed.
+    removed_logs: BTreeSet<(PodUid, String, u32)>,
+    /// What `prepare` of the pod with that name fails with.
+    prepare_fails: BTreeMap<String, String>,
+    /// What `clean_up` of the pod with that name fails with.
+    clean_up_fails: BTreeMap<String, String>,
+    /// How often `prepare` of the pod with that name is still to panic.
+    panics: BTreeMap<String, usize>,
+}
+
+impl FakeHost {
+    pub(super) fn new(sim: &Sim) -> Self {
+        Self {
+            sim: sim.clone(),
+            state: Mutex::default(),
+        }
+    }
+
+    /// From now on `prepare` fails with this message; `None`: it works again.
+    pub(super) fn fail_prepare(&self, name: &str, message: Option<&str>) {
+        set(&mut self.state().prepare_fails, name, message);
+    }
+
+    /// From now on `clean_up` fails with this message; `None`: it works again.
+    pub(super) fn fail_clean_up(&self, name: &str, message: Option<&str>) {
+        set(&mut self.state().clean_up_fails, name, message);
+    }
+
+    /// The next so many times `prepare` panics.
+    pub(super) fn panic_in_prepare(&self, name: &str, times: usize) {
+        self.state().panics.insert(name.to_owned(), times);
+    }
+
+    /// How often `prepare` is still to panic.
+    pub(super) fn panics_left(&self, name: &str) -> usize {
+        self.state().panics.get(name).copied().unwrap_or(0)
+    }
+
+    pub(super) fn has_folder(&self, uid: &str) -> bool {
+        self.state().folders.contains(uid)
+    }
+
+    /// How often the pod was cleaned up.
+    pub(super) fn cleaned(&self, uid: &str) -> usize {
+        let state = self.state();
+        state
+            .cleaned
+            .iter()
+            .filter(|of| of.as_str() == uid)
+            .count()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no test panics in here")
+    }
+}
+
+fn set(of: &mut BTreeMap<String, String>, name: &str, message: Option<&str>) {
+    match message {
+        Some(message) => of.insert(name.to_owned(), message.to_owned()),
+        None => of.remove(name),
+    };
+}
+
+/// The name as the manifest has it, without the node's.
+fn manifest_name(pod: &PodName) -> &str {
+    pod.name.strip_suffix("-n").unwrap_or(&pod.name)
+}
+
+#[async_trait]
+impl PodHost for FakeHost {
+    fn track(&self, _: &Arc<Pod>) {}
+
+    async fn prepare(&self, pod: &Arc<Pod>, _: Option<CgroupDriver>) -> Result<(), HostError> {
+        let name = manifest_name(&pod.name);
+        let panics = {
+            let mut state = self.state();
+            state.panics.get_mut(name).is_some_and(|left| {
+                let panics = *left > 0;
+                *left = left.saturating_sub(1);
+                panics
+            })
+        };
+        assert!(!panics, "the host of {name} panics, as the test wants");
+        let mut state = self.state();
+        if let Some(message) = state.prepare_fails.get(name).cloned() {
+            let reason = "FailedMount";
+            return Err(HostError { reason, message });
+        }
+        state.folders.insert(pod.uid.clone());
+        Ok(())
+    }
+
+    async fn sandbox_inputs(
+        &self,
+        pod: &Arc<Pod>,
+        attempt: u32,
+        _: Option<CgroupDriver>,
+    ) -> Result<(SandboxInputs, Vec<(&'static str, String)>), HostError> {
+        let inputs = SandboxInputs {
+            attempt,
+            log_directory: format!("/logs/{}", pod.uid),
+            hostname: pod.name.name.to_string(),
+            dns: v1::DnsConfig::default(),
+            cgroup_parent: format!("/pods/{}", pod.uid),
+            resources: None,
+        };
+        Ok((inputs, Vec::new()))
+    }
+
+    async fn container_files(
+        &self,
+        _: &Arc<Pod>,
+        _: &str,
+        _: &[(String, String)],
+        _: &[Box<str>],
+    ) -> Result<ContainerFiles, HostError> {
+        Ok(ContainerFiles::default())
+    }
+
+    fn resources(&self, _: &Pod, _: &Container) -> v1::LinuxContainerResources {
+        v1::LinuxContainerResources::default()
+    }
+
+    fn env_context(&self, pod_ips: Vec<Box<str>>) -> EnvContext {
+        EnvContext {
+            pod_ips,
+            ..EnvContext::default()
+        }
+    }
+
+    fn seccomp(&self) -> (String, bool) {
+        (String::new(), false)
+    }
+
+    /// A log is there for each container that was started, as a runtime makes it then.
+    async fn logged_restart_count(&self, pod: &Arc<Pod>, container: &str) -> u32 {
+        let state = self.state();
+        let from = state.logs_from.get(&pod.uid).copied().unwrap_or(0);
+        let oracle = self.sim.oracle();
+        let logs = oracle.entries().iter().skip(from).filter_map(|entry| {
+            let What::ContainerStarted(of) = &entry.what else {
+                return None;
+            };
+            let key = (pod.uid.clone(), container.to_owned(), of.attempt);
+            let there = of.pod_uid == pod.uid.as_str()
+                && of.name == container
+                && !state.removed_logs.contains(&key);
+            there.then_some(of.attempt)
+        });
+        logs.max().map_or(0, |newest| newest + 1)
+    }
+
+    async fn link_log(&self, _: &Arc<Pod>, _: &str, _: &ContainerId, _: u32) {}
+
+    async fn remove_logs(&self, pod: &Arc<Pod>, container: &str, _: &ContainerId, count: u32) {
+        let key = (pod.uid.clone(), container.to_owned(), count);
+        self.state().removed_logs.insert(key);
+    }
+
+    async fn kill_leftovers(&self, _: &PodUid, _: &ContainerId) -> usize {
+        0
+    }
+
+    async fn clean_up(&self, name: &PodName, uid: &PodUid) -> Result<(), HostError> {
+        let mut state = self.state();
+        if let Some(message) = state.clean_up_fails.get(manifest_name(name)).cloned() {
+            let reason = "FailedCleanUp";
+            return Err(HostError { reason, message });
+        }
+        state.folders.remove(uid);
+        state.cleaned.push(uid.clone());
+        let mark = self.sim.oracle().mark();
+        state.logs_from.insert(uid.clone(), mark);
+        state.removed_logs.retain(|(of, ..)| of != uid);
+        Ok(())
+    }
+
+    fn log_path(&self, pod: &Pod, container: &str, count: u32) -> PathBuf {
+        format!("/logs/{}/{container}/{count}.log", pod.uid).into()
+    }
+
+    async fn pods_on_disk(&self) -> Vec<PodUid> {
+        self.state().folders.iter().cloned().collect()
+    }
+}

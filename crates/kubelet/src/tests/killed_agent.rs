@@ -1,0 +1,180 @@
+//! `kill -9` of the agent at every moment of a pod's life.
+
+use std::time::Duration;
+
+use rubelet_sim::{Behavior, Subject};
+use tokio::time::sleep;
+
+use super::node::{Node, seconds};
+
+const POD: &str = "\
+    initContainers: [{name: init, image: 'app:2'}], \
+    containers: [{name: a, image: 'app:1'}, {name: b, image: 'app:1'}]";
+
+/// A node with a pod that is about to start, and the UID of that pod.
+fn node_with_pod() -> (Node, String) {
+    let node = Node::new();
+    let soon = Behavior::exits(Duration::from_millis(20), 0);
+    node.sim.on_container("init", soon);
+    let uid = node.want("web", POD);
+    (node, uid)
+}
+
+/// The pod runs, and all that ever ran for it is what it took.
+async fn assert_started_once(node: &Node, uid: &str, when: &str) {
+    node.until_running().await;
+    sleep(seconds(30)).await;
+    let oracle = node.sim.oracle();
+    node.assert_never_twice(uid);
+    for name in ["init", "a", "b"] {
+        assert_eq!(oracle.starts(uid, name), 1, "killed {when}: {name}\n{oracle}");
+        let status = node.container("web", name).unwrap();
+        assert_eq!(status.restart_count, 0, "killed {when}: {name}\n{oracle}");
+    }
+    assert_eq!(node.sim.sandboxes(uid).len(), 1, "killed {when}\n{oracle}");
+    assert_eq!(node.containers(uid).len(), 3, "killed {when}\n{oracle}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_before_or_after_the_effect_of_any_call_it_starts_everything_once() {
+    for call in ["RunPodSandbox", "ImageStatus", "CreateContainer", "StartContainer"] {
+        for name in ["init", "a", "b"] {
+            for after in [false, true] {
+                let (mut node, uid) = node_with_pod();
+                let subject = match call {
+                    "RunPodSandbox" => Subject::pod(&uid),
+                    "ImageStatus" => Subject::any(),
+                    _ => Subject::container(&uid, name),
+                };
+                let hang = if after {
+                    node.sim.hang_after_effect(call, subject)
+                } else {
+                    node.sim.hang(call, subject)
+                };
+                hang.reached().await;
+                node.kill().await;
+                hang.release();
+                node.start();
+                let when = format!("in {call} of {name}, after effect: {after}");
+                assert_started_once(&node, &uid, &when).await;
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_at_any_time_of_a_start_it_starts_everything_once() {
+    // Each call takes 8 ms, half of them before its effect.
+    for step in 0..200 {
+        let (mut node, uid) = node_with_pod();
+        node.sim.set_latency(Duration::from_millis(8));
+        let at = Duration::from_millis(3) * step;
+        sleep(at).await;
+        node.restart().await;
+        assert_started_once(&node, &uid, &format!("at {at:?}")).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_the_runtime_finishes_after_their_caller_died_do_no_harm() {
+    for step in 0..200 {
+        let (mut node, uid) = node_with_pod();
+        node.wire.finish_abandoned_calls();
+        node.sim.set_latency(Duration::from_millis(8));
+        let at = Duration::from_millis(3) * step;
+        sleep(at).await;
+        node.restart().await;
+        node.until_running().await;
+        sleep(seconds(30)).await;
+        node.assert_never_twice(&uid);
+        let oracle = node.sim.oracle();
+        for name in ["init", "a", "b"] {
+            assert_eq!(oracle.starts(&uid, name), 1, "killed at {at:?}: {name}\n{oracle}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_again_and_again_it_still_starts_everything_once() {
+    for pace in [5_u64, 7, 11, 13, 17, 23, 31] {
+        let (mut node, uid) = node_with_pod();
+        node.sim.set_latency(Duration::from_millis(2));
+        for round in 0..40 {
+            sleep(Duration::from_millis(pace * (round % 5 + 1))).await;
+            node.restart().await;
+        }
+        assert_started_once(&node, &uid, &format!("every {pace} ms")).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_running_pods_are_adopted_as_they_are() {
+    let mut node = Node::new();
+    for number in 0..10 {
+        node.want(&format!("web-{number}"), POD);
+    }
+    node.sim.on_container("init", Behavior::exits(seconds(1), 0));
+    node.until_running().await;
+    sleep(seconds(5)).await;
+    let before: Vec<_> = statuses(&node);
+    let mark = node.sim.oracle().mark();
+    for _ in 0..20 {
+        node.restart().await;
+        node.until_running().await;
+        sleep(Duration::from_millis(700)).await;
+    }
+    assert_eq!(statuses(&node), before);
+    let reading = ["Status", "Version", "RuntimeConfig", "ListPodSandbox", "ListContainers"];
+    for call in node.sim.oracle().calls_since(mark) {
+        let name = call.call;
+        assert!(reading.contains(&name) || name.ends_with("Status"), "{call:?}");
+    }
+}
+
+fn statuses(node: &Node) -> Vec<rubelet_api::status::PodStatus> {
+    (0..10)
+        .map(|number| node.pod(&format!("web-{number}")).unwrap().status.clone())
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_at_any_time_of_a_removal_it_removes_everything() {
+    for step in 0..120 {
+        let (mut node, uid) = node_with_pod();
+        node.until_running().await;
+        node.sim.set_latency(Duration::from_millis(8));
+        node.unwant("web");
+        let at = Duration::from_millis(3) * step;
+        sleep(at).await;
+        node.restart().await;
+        node.until("nothing is left", |node| node.is_gone(&uid)).await;
+        sleep(seconds(5)).await;
+        assert!(node.is_gone(&uid), "killed at {at:?}");
+        assert!(!node.record("web").exists(), "killed at {at:?}");
+        assert_eq!(node.sim.oracle().starts(&uid, "a"), 1, "killed at {at:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_at_any_time_of_a_replacement_it_ends_with_the_new_definition() {
+    for step in 0..120 {
+        let (mut node, uid) = node_with_pod();
+        node.until_running().await;
+        node.sim.set_latency(Duration::from_millis(8));
+        node.want("web", &POD.replace("{name: b, image: 'app:1'}", "{name: b, image: 'app:2'}"));
+        let at = Duration::from_millis(3) * step;
+        sleep(at).await;
+        node.restart().await;
+        let image = |node: &Node| {
+            let status = node.container("web", "b");
+            status.is_some_and(|status| status.image.ends_with(":2"))
+        };
+        node.until("b has its new image", image).await;
+        node.until_running().await;
+        sleep(seconds(30)).await;
+        node.assert_never_twice(&uid);
+        let oracle = node.sim.oracle();
+        assert_eq!(oracle.starts(&uid, "a"), 1, "killed at {at:?}\n{oracle}");
+        assert_eq!(oracle.starts(&uid, "b"), 2, "killed at {at:?}\n{oracle}");
+    }
+}

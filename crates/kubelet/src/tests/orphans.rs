@@ -1,0 +1,85 @@
+//! Pods in the runtime, and folders on the host, that no manifest names.
+
+use rubelet_sim::Behavior;
+use tokio::time::sleep;
+
+use super::node::{Node, seconds};
+
+const APP: &str = "containers: [{name: app, image: 'app:1'}]";
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_whose_manifest_went_while_no_agent_ran_is_removed_once_all_sources_are_known() {
+    let mut node = Node::new();
+    node.sim.on_image("app:1", Behavior::runs().ignoring_term());
+    let uid = node.want("web", &format!("terminationGracePeriodSeconds: 9, {APP}"));
+    node.until_running().await;
+    sleep(seconds(2)).await;
+    node.kill().await;
+    node.unwant("web");
+    node.set_waiting(true);
+    node.start();
+    sleep(seconds(300)).await;
+    assert!(node.sim.running(&uid, "app").is_some(), "a source may still want it");
+    node.set_waiting(false);
+    let took = node.until("the end", |node| node.is_gone(&uid)).await;
+    assert!(took >= seconds(9) && took < seconds(11), "its own grace: {took:?}");
+    assert_eq!(node.host.cleaned(&uid), 1);
+    sleep(seconds(2)).await;
+    assert!(!node.record("web").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_manifest_that_a_late_source_names_finds_its_pod_untouched() {
+    let mut node = Node::new();
+    let uid = node.want("web", APP);
+    node.until_running().await;
+    node.kill().await;
+    node.unwant("web");
+    node.set_waiting(true);
+    node.start();
+    sleep(seconds(60)).await;
+    node.want("web", APP);
+    node.set_waiting(false);
+    node.until_running().await;
+    sleep(seconds(60)).await;
+    assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
+    assert_eq!(node.calls("StopContainer"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_folder_without_a_pod_is_removed() {
+    let mut node = Node::new();
+    let uid = node.want("web", APP);
+    node.until_running().await;
+    let sandbox = node.sim.sandboxes(&uid).remove(0);
+    node.kill().await;
+    node.sim.vanish_sandbox(&sandbox);
+    node.unwant("web");
+    node.start();
+    let took = node.until("the end", |node| node.is_gone(&uid)).await;
+    assert!(took <= seconds(2), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_a_pod_of_a_kubelet_is_left_alone() {
+    let node = Node::new();
+    let metadata = rubelet_cri::v1::PodSandboxMetadata {
+        name: "other".to_owned(),
+        uid: "other".to_owned(),
+        namespace: "x".to_owned(),
+        attempt: 0,
+    };
+    let config = rubelet_cri::v1::PodSandboxConfig {
+        metadata: Some(metadata),
+        ..Default::default()
+    };
+    let request = rubelet_cri::v1::RunPodSandboxRequest {
+        config: Some(config),
+        ..Default::default()
+    };
+    node.sim.runtime().run_pod_sandbox(request).await.unwrap();
+    node.want("web", APP);
+    node.until_running().await;
+    sleep(seconds(60)).await;
+    assert_eq!(node.sim.sandboxes("other").len(), 1);
+}

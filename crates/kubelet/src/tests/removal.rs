@@ -1,0 +1,176 @@
+//! Manifests that go.
+
+use std::time::Duration;
+
+use rubelet_sim::{Behavior, What};
+use tokio::time::sleep;
+
+use super::node::{Node, seconds};
+
+const APP: &str = "containers: [{name: app, image: 'app:1'}]";
+
+/// When something first happened to the pod's containers, since the model started.
+fn time_of(node: &Node, wanted: fn(&What) -> bool) -> Duration {
+    let oracle = node.sim.oracle();
+    let entry = oracle.entries().iter().find(|entry| wanted(&entry.what));
+    entry.expect("it happened").at
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_obeys_is_gone_at_once_with_all_it_had() {
+    let node = Node::new();
+    let uid = node.want("web", APP);
+    node.until_running().await;
+    sleep(seconds(5)).await;
+    node.unwant("web");
+    let took = node.until("the end", |node| node.is_gone(&uid)).await;
+    assert!(took < Duration::from_millis(100), "{took:?}");
+    assert_eq!(node.host.cleaned(&uid), 1);
+    sleep(seconds(2)).await;
+    assert!(!node.record("web").exists());
+    assert!(node.events("web").contains(&"Killing Stopping container app".to_owned()));
+    assert_eq!(node.sim.oracle().exits(&uid, "app"), [(143, "Error")]);
+    assert_eq!(node.host.cleaned(&uid), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_ignores_sigterm_has_its_whole_grace_and_no_more() {
+    let node = Node::new();
+    node.sim.on_image("app:1", Behavior::runs().ignoring_term());
+    let uid = node.want("web", &format!("terminationGracePeriodSeconds: 17, {APP}"));
+    node.until_running().await;
+    node.unwant("web");
+    let took = node.until("the end", |node| node.is_gone(&uid)).await;
+    let termed = time_of(&node, |what| matches!(what, What::ContainerTermed(_)));
+    let ended = time_of(&node, |what| matches!(what, What::ContainerExited { .. }));
+    assert_eq!(ended - termed, seconds(17));
+    assert!(took >= seconds(17) && took <= seconds(18), "{took:?}");
+    assert_eq!(node.sim.oracle().exits(&uid, "app"), [(137, "Error")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_containers_are_stopped_at_the_same_time() {
+    let node = Node::new();
+    node.sim.on_image("app:1", Behavior::runs().ending_on_term(seconds(8), 0));
+    let containers: Vec<_> =
+        (0..4).map(|number| format!("{{name: c{number}, image: 'app:1'}}")).collect();
+    let uid = node.want("web", &format!("containers: [{}]", containers.join(", ")));
+    node.until_running().await;
+    node.unwant("web");
+    let took = node.until("the end", |node| node.is_gone(&uid)).await;
+    assert!(took >= seconds(8) && took < seconds(9), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_wanted_again_while_it_is_removed_starts_anew_once_the_old_one_is_gone() {
+    let mut node = Node::new();
+    node.sim.on_image("app:1", Behavior::runs().ending_on_term(seconds(10), 0));
+    let uid = node.want("web", APP);
+    node.until_running().await;
+    let first = node.sim.running(&uid, "app").unwrap();
+    for restart in [false, true] {
+        node.unwant("web");
+        sleep(seconds(3)).await;
+        if restart {
+            node.restart().await;
+            sleep(seconds(1)).await;
+        }
+        node.want("web", APP);
+        sleep(seconds(20)).await;
+        node.until_running().await;
+        node.assert_never_twice(&uid);
+    }
+    assert_eq!(node.sim.oracle().starts(&uid, "app"), 3);
+    assert!(node.containers(&uid).iter().all(|container| container.id != first));
+    let status = node.container("web", "app").unwrap();
+    assert_eq!((status.restart_count, status.last_state), (0, None), "it is another pod");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_with_the_name_of_one_that_ends_waits_for_its_end() {
+    let mut node = Node::new();
+    node.sim.on_image("app:1", Behavior::runs().ending_on_term(seconds(10), 0));
+    for restart in [false, true] {
+        let old = node.want_with("web", "uid: old", APP);
+        node.until_running().await;
+        let new = node.want_with("web", "uid: new", APP);
+        sleep(seconds(5)).await;
+        if restart {
+            node.restart().await;
+        }
+        sleep(seconds(2)).await;
+        assert_eq!(node.sim.oracle().exits(&old, "app").len(), usize::from(restart));
+        assert_eq!(node.sim.sandboxes(&new).len(), 0, "it waits");
+        node.until("the new one runs", |node| node.sim.running(&new, "app").is_some()).await;
+        assert!(node.is_gone(&old));
+        node.unwant("web");
+        node.until("the end", |node| node.is_gone(&new)).await;
+        sleep(seconds(2)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_uid_waits_for_the_old_pod_also_if_it_came_while_no_agent_ran() {
+    let mut node = Node::new();
+    node.sim.on_image("app:1", Behavior::runs().ending_on_term(seconds(10), 0));
+    let old = node.want_with("web", "uid: old", APP);
+    node.until_running().await;
+    node.kill().await;
+    let new = node.want_with("web", "uid: new", APP);
+    node.start();
+    node.until("the new one runs", |node| node.sim.running(&new, "app").is_some()).await;
+    let oracle = node.sim.oracle();
+    let position = |wanted: &dyn Fn(&What) -> bool| {
+        oracle.entries().iter().position(|entry| wanted(&entry.what)).unwrap()
+    };
+    let removed = position(&|what| matches!(what, What::SandboxRemoved { pod_uid, .. } if *pod_uid == old));
+    let made = position(&|what| matches!(what, What::SandboxReady { pod_uid, .. } if *pod_uid == new));
+    assert!(removed < made, "{oracle}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clean_up_that_fails_is_tried_again_until_it_works() {
+    let node = Node::new();
+    let uid = node.want("web", APP);
+    node.until_running().await;
+    node.host.fail_clean_up("web", Some("a volume is in use"));
+    node.unwant("web");
+    sleep(seconds(60)).await;
+    assert!(!node.is_gone(&uid));
+    let events = node.events("web");
+    assert!(events.contains(&"FailedCleanUp a volume is in use".to_owned()), "{events:?}");
+    node.host.fail_clean_up("web", None);
+    let took = node.until("the end", |node| node.is_gone(&uid)).await;
+    assert!(took <= seconds(11), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_never_started_is_removed_as_well() {
+    let node = Node::new();
+    node.host.fail_prepare("web", Some("no such volume"));
+    let uid = node.want("web", APP);
+    sleep(seconds(20)).await;
+    assert!(node.events("web").contains(&"FailedMount no such volume".to_owned()));
+    node.unwant("web");
+    let took = node.until("the end", |node| node.is_gone(&uid)).await;
+    assert!(took < seconds(1), "{took:?}");
+    sleep(seconds(2)).await;
+    assert!(!node.record("web").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hundred_pods_come_and_go() {
+    let node = Node::new();
+    let uids: Vec<_> = (0..100).map(|number| node.want(&format!("web-{number}"), APP)).collect();
+    node.until_running().await;
+    for number in 0..100 {
+        node.unwant(&format!("web-{number}"));
+    }
+    node.until("all are gone", |node| uids.iter().all(|uid| node.is_gone(uid))).await;
+    for uid in &uids {
+        node.assert_never_twice(uid);
+        assert_eq!(node.sim.oracle().starts(uid, "app"), 1);
+    }
+    sleep(seconds(3)).await;
+    assert_eq!(std::fs::read_dir(node.records()).unwrap().count(), 0);
+}

@@ -1,0 +1,126 @@
+//! The way from the agent to the model: what a connection to another process adds to it.
+
+use std::{
+    any::Any,
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use async_trait::async_trait;
+use rubelet_cri::{Call, CriResult, RuntimeService, v1};
+use rubelet_sim::Sim;
+
+/// The model as another process: it may finish calls whose caller died, lose track of containers,
+/// and say that it did what it did not do. Clones are the same wire.
+#[derive(Clone)]
+pub(super) struct Wire {
+    sim: Sim,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    finishes: bool,
+    ignores: BTreeSet<&'static str>,
+    unknown: BTreeSet<String>,
+}
+
+impl Wire {
+    pub(super) fn new(sim: &Sim) -> Self {
+        Self {
+            sim: sim.clone(),
+            state: Arc::default(),
+        }
+    }
+
+    /// Calls go on when the agent that made them is killed or gives them up.
+    pub(super) fn finish_abandoned_calls(&self) {
+        self.state().finishes = true;
+    }
+
+    /// Calls of this RPC succeed and have no effect, or have one again.
+    pub(super) fn ignore(&self, call: &'static str, ignored: bool) {
+        let mut state = self.state();
+        if ignored {
+            state.ignores.insert(call);
+        } else {
+            state.ignores.remove(call);
+        }
+    }
+
+    /// The state of this container is told as unknown, or as it is.
+    pub(super) fn lose_track(&self, id: &str, lost: bool) {
+        let mut state = self.state();
+        if lost {
+            state.unknown.insert(id.to_owned());
+        } else {
+            state.unknown.remove(id);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no test panics in here")
+    }
+
+    fn with_lost<T: Any>(&self, mut answer: T) -> T {
+        let state = self.state();
+        let any: &mut dyn Any = &mut answer;
+        if let Some(v1::ContainerStatusResponse {
+            status: Some(status),
+            ..
+        }) = any.downcast_mut()
+            && state.unknown.contains(&status.id)
+        {
+            status.set_state(v1::ContainerState::ContainerUnknown);
+        } else if let Some(v1::ListContainersResponse { containers }) = any.downcast_mut() {
+            for container in containers {
+                if state.unknown.contains(&container.id) {
+                    container.set_state(v1::ContainerState::ContainerUnknown);
+                }
+            }
+        }
+        answer
+    }
+}
+
+macro_rules! carry {
+    ($($method:ident $request:ident $response:ident;)*) => {
+        #[async_trait]
+        impl RuntimeService for Wire {
+            $(async fn $method(&self, request: v1::$request) -> CriResult<v1::$response> {
+                let (finishes, ignored) = {
+                    let state = self.state();
+                    (state.finishes, state.ignores.contains(<v1::$request as Call>::NAME))
+                };
+                if ignored {
+                    return Ok(v1::$response::default());
+                }
+                let sim = self.sim.clone();
+                let call = async move { RuntimeService::$method(&sim, request).await };
+                let answer = if finishes {
+                    tokio::spawn(call).await.expect("the model does not panic")
+                } else {
+                    call.await
+                };
+                answer.map(|answer| self.with_lost(answer))
+            })*
+        }
+    };
+}
+
+carry! {
+    version VersionRequest VersionResponse;
+    status StatusRequest StatusResponse;
+    runtime_config RuntimeConfigRequest RuntimeConfigResponse;
+    run_pod_sandbox RunPodSandboxRequest RunPodSandboxResponse;
+    stop_pod_sandbox StopPodSandboxRequest StopPodSandboxResponse;
+    remove_pod_sandbox RemovePodSandboxRequest RemovePodSandboxResponse;
+    pod_sandbox_status PodSandboxStatusRequest PodSandboxStatusResponse;
+    list_pod_sandbox ListPodSandboxRequest ListPodSandboxResponse;
+    create_container CreateContainerRequest CreateContainerResponse;
+    start_container StartContainerRequest StartContainerResponse;
+    stop_container StopContainerRequest StopContainerResponse;
+    remove_container RemoveContainerRequest RemoveContainerResponse;
+    list_containers ListContainersRequest ListContainersResponse;
+    container_status ContainerStatusRequest ContainerStatusResponse;
+}

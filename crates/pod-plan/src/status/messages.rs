@@ -1,0 +1,71 @@
+//! Termination messages: how much of them all a pod's status may hold (kubelet: the status
+//! manager's `normalizeStatus`).
+
+use rubelet_api::status::{ContainerState, ContainerStatus, Terminated};
+
+/// The most bytes of the messages of one pod.
+const MAX_POD_BYTES: usize = 12 * 1024;
+
+/// Gives each container an equal part of what the pod may say, and cuts off what is more.
+pub(super) fn limit(init_containers: &mut [ContainerStatus], containers: &mut [ContainerStatus]) {
+    let count = init_containers.len() + containers.len();
+    let limit = MAX_POD_BYTES / count.max(1);
+    for status in init_containers.iter_mut().chain(containers) {
+        if let ContainerState::Terminated(end) = &mut status.state {
+            cut(end, limit);
+        }
+        if let Some(end) = &mut status.last_state {
+            cut(end, limit);
+        }
+    }
+}
+
+fn cut(end: &mut Terminated, limit: usize) {
+    if end.message.len() > limit {
+        end.message = end.message[..end.message.floor_char_boundary(limit)].into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(message: &str) -> ContainerStatus {
+        let end = Terminated {
+            exit_code: 1,
+            reason: "Error".into(),
+            message: message.into(),
+            started_at: None,
+            finished_at: None,
+            container_id: "id".into(),
+        };
+        ContainerStatus {
+            name: "a".into(),
+            image: "".into(),
+            image_id: "".into(),
+            container_id: "id".into(),
+            ready: false,
+            started: false,
+            restart_count: 0,
+            state: ContainerState::Terminated(end.clone()),
+            last_state: Some(end),
+        }
+    }
+
+    #[test]
+    fn each_container_has_an_equal_part_of_what_the_pod_may_say() {
+        let long = "é".repeat(2048);
+        for (count, kept) in [(1, 4096), (3, 4096), (4, 3072), (5, 2456)] {
+            let mut all: Vec<_> = (0..count).map(|_| ended(&long)).collect();
+            let (init, regular) = all.split_at_mut(1);
+            limit(init, regular);
+            for status in &all {
+                let ContainerState::Terminated(end) = &status.state else {
+                    panic!("{status:?}");
+                };
+                assert_eq!(end.message.len(), kept, "one of {count}");
+                assert_eq!(status.last_state.as_ref(), Some(end), "one of {count}");
+            }
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! A node for tests of pods: a private containerd, an agent on it, and the questions that such
+//! tests ask again and again.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::agent::AgentBuilder;
+use crate::cri_truth::Container;
+use crate::{Agent, Containerd, CriTruth, status};
+
+/// How long each thing that is waited for may take on a busy machine.
+pub const TIMEOUT: Duration = Duration::from_secs(60);
+/// The pods of a manifest without a namespace.
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const EVENTS: &str = "/api/v1/namespaces/default/events";
+
+/// A running agent on a containerd of its own. When the value is dropped, everything of it is
+/// removed.
+pub struct Node {
+    // Ends before its containerd does.
+    agent: Agent,
+    truth: CriTruth,
+    containerd: Containerd,
+}
+
+impl Node {
+    /// Starts one and waits until the agent is ready.
+    ///
+    /// # Errors
+    /// When containerd or the agent can't be started.
+    pub fn start() -> Result<Self> {
+        Self::start_with(|builder| builder)
+    }
+
+    /// As [`Node::start`], with an agent that `configure` sets up.
+    ///
+    /// # Errors
+    /// As [`Node::start`].
+    pub fn start_with(configure: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Result<Self> {
+        let containerd = Containerd::start()?;
+        let truth = containerd.truth()?;
+        let agent = configure(Agent::builder(&containerd)).start()?;
+        let node = Self {
+            agent,
+            truth,
+            containerd,
+        };
+        node.agent.wait_ready(TIMEOUT)?;
+        Ok(node)
+    }
+
+    /// One node for all tests of this process that run at the same time; it goes away with the
+    /// last of them. Each test has pods with names of its own.
+    ///
+    /// # Errors
+    /// As [`Node::start`].
+    pub fn shared() -> Result<Arc<Self>> {
+        Self::shared_with(|builder| builder)
+    }
+
+    /// As [`Node::shared`], with an agent that `configure` sets up. All tests of a process
+    /// configure it in the same way: only the first one's counts.
+    ///
+    /// # Errors
+    /// As [`Node::start`].
+    pub fn shared_with(configure: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Result<Arc<Self>> {
+        static SHARED: Mutex<Weak<Node>> = Mutex::new(Weak::new());
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = shared.upgrade() {
+            return Ok(running);
+        }
+        let started = Arc::new(Self::start_with(configure)?);
+        *shared = Arc::downgrade(&started);
+        Ok(started)
+    }
+
+    /// The agent.
+    #[must_use]
+    pub fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
+    /// The agent, to be killed and started again.
+    pub fn agent_mut(&mut self) -> &mut Agent {
+        &mut self.agent
+    }
+
+    /// What the runtime knows.
+    #[must_use]
+    pub fn truth(&self) -> &CriTruth {
+        &self.truth
+    }
+
+    /// The runtime.
+    #[must_use]
+    pub fn containerd(&self) -> &Containerd {
+        &self.containerd
+    }
+
+    /// A new folder on the host that goes away with the node, for pods to mount.
+    ///
+    /// # Errors
+    /// When it can't be made.
+    pub fn host_dir(&self, name: &str) -> Result<PathBuf> {
+        self.containerd.scratch().subdir(&format!("host/{name}"))
+    }
+
+    /// Writes a pod's manifest, or replaces it.
+    ///
+    /// # Errors
+    /// When the manifest has no name, or can't be written.
+    pub fn apply(&self, pod: &Value) -> Result<()> {
+        let name = pod["metadata"]["name"]
+            .as_str()
+            .context("the manifest has no metadata.name")?;
+        self.agent.write_manifest(&file_of(name), &pod.to_string())
+    }
+
+    /// Takes a pod's manifest away.
+    ///
+    /// # Errors
+    /// When it isn't there.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        self.agent.remove_manifest(&file_of(name))
+    }
+
+    /// The pod as the API shows it; `None` if it shows none.
+    ///
+    /// # Errors
+    /// When the agent doesn't answer.
+    pub fn pod(&self, name: &str) -> Result<Option<Value>> {
+        let path = format!("{PODS}/{}", self.agent.full_name(name));
+        let response = self.agent.get(&path)?;
+        match response.status {
+            200 => Ok(Some(serde_json::from_slice(&response.body)?)),
+            404 => Ok(None),
+            other => bail!("GET {path} gave status {other}: {}", response.text()),
+        }
+    }
+
+    /// Waits until the API shows the pod as `wanted` takes it.
+    ///
+    /// # Errors
+    /// When that takes longer than [`TIMEOUT`]; the message holds the pod's status.
+    pub fn wait(&self, name: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+        let mut last = Value::Null;
+        let found = self
+            .agent
+            .wait_for(&format!("pod {name} {what}"), TIMEOUT, |_| {
+                last = self.pod(name)?.unwrap_or_default();
+                Ok(wanted(&last).then(|| last.take()))
+            });
+        found.with_context(|| format!("the last status of pod {name}: {:#}", last["status"]))
+    }
+
+    /// Waits until the pod is ready.
+    ///
+    /// # Errors
+    /// As [`Node::wait`].
+    pub fn wait_ready(&self, name: &str) -> Result<Value> {
+        self.wait(name, "is ready", status::is_ready)
+    }
+
+    /// Waits until the pod's phase is Succeeded or Failed.
+    ///
+    /// # Errors
+    /// As [`Node::wait`].
+    pub fn wait_end(&self, name: &str) -> Result<Value> {
+        self.wait(name, "has ended", status::has_ended)
+    }
+
+    /// Waits until nothing of the pod is left in the API.
+    ///
+    /// # Errors
+    /// When that takes longer than [`TIMEOUT`].
+    pub fn wait_gone(&self, name: &str) -> Result<()> {
+        self.agent
+            .wait_for(&format!("pod {name} is gone"), TIMEOUT, |_| {
+                Ok(self.pod(name)?.is_none().then_some(()))
+            })
+    }
+
+    /// Starts a pod whose containers end by themselves; as [`Node::finished`].
+    ///
+    /// # Errors
+    /// When it doesn't end, or ends with another phase than Succeeded.
+    pub fn output(&self, pod: &Value) -> Result<String> {
+        self.apply(pod)?;
+        self.finished(pod["metadata"]["name"].as_str().unwrap_or_default())
+    }
+
+    /// Waits until a pod has ended, and gives what its container `main` wrote.
+    ///
+    /// # Errors
+    /// When it doesn't end, or ends with another phase than Succeeded.
+    pub fn finished(&self, name: &str) -> Result<String> {
+        let ended = self.wait_end(name)?;
+        let log = self.log(name, "main")?;
+        if ended["status"]["phase"] != "Succeeded" {
+            bail!("pod {name} has failed: {:#}\n{log}", ended["status"]);
+        }
+        Ok(log)
+    }
+
+    /// What a container wrote.
+    ///
+    /// # Errors
+    /// When the agent doesn't give it.
+    pub fn log(&self, pod: &str, container: &str) -> Result<String> {
+        let path = format!(
+            "{PODS}/{}/log?container={container}",
+            self.agent.full_name(pod)
+        );
+        let response = self.agent.get(&path)?;
+        if response.status != 200 {
+            bail!(
+                "GET {path} gave status {}: {}",
+                response.status,
+                response.text()
+            );
+        }
+        Ok(response.text())
+    }
+
+    /// The events of a pod: type, reason and message.
+    ///
+    /// # Errors
+    /// When the agent doesn't answer.
+    pub fn events(&self, pod: &str) -> Result<Vec<[String; 3]>> {
+        let full = self.agent.full_name(pod);
+        let list = self.agent.get_json(EVENTS)?;
+        let items = list["items"].as_array().context("the list has no items")?;
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        Ok(items
+            .iter()
+            .filter(|event| event["involvedObject"]["name"] == full.as_str())
+            .map(|event| ["type", "reason", "message"].map(|field| text(&event[field])))
+            .collect())
+    }
+
+    /// Waits for an event of a pod whose message contains `part`; the whole message.
+    ///
+    /// # Errors
+    /// When it takes longer than [`TIMEOUT`]; the error holds all events of the pod.
+    pub fn wait_event(&self, pod: &str, reason: &str, part: &str) -> Result<String> {
+        let mut events = Vec::new();
+        let what = format!("pod {pod} has an event {reason}: …{part}…");
+        let found = self.agent.wait_for(&what, TIMEOUT, |_| {
+            events = self.events(pod)?;
+            Ok(events
+                .iter()
+                .find(|[_, found, message]| found == reason && message.contains(part))
+                .map(|[_, _, message]| message.clone()))
+        });
+        found.with_context(|| format!("the events of pod {pod}: {events:#?}"))
+    }
+
+    /// All containers of a pod that the runtime has, the newest first.
+    ///
+    /// # Errors
+    /// When the runtime can't be asked.
+    pub fn containers(&self, pod: &str) -> Result<Vec<Container>> {
+        let full = self.agent.full_name(pod);
+        let mut found = self.truth.containers()?;
+        found.retain(|container| container.pod == full);
+        found.sort_by_key(|container| std::cmp::Reverse(container.created_at));
+        Ok(found)
+    }
+
+    /// The running container of a pod.
+    ///
+    /// # Errors
+    /// When there is none, or the runtime can't be asked.
+    pub fn running(&self, pod: &str, container: &str) -> Result<Container> {
+        let found = self.truth.running(&self.agent.full_name(pod), container)?;
+        found.with_context(|| format!("the runtime runs no container {container} of pod {pod}"))
+    }
+
+    /// Runs a command in a running container; what it prints on standard output.
+    ///
+    /// # Errors
+    /// When it can't be run or fails.
+    pub fn exec(&self, pod: &str, container: &str, command: &[&str]) -> Result<String> {
+        let id = self.running(pod, container)?.id;
+        self.truth.exec(&id, command)
+    }
+
+    /// The folder of a pod's volumes and files.
+    ///
+    /// # Errors
+    /// When the API doesn't show the pod.
+    pub fn pod_dir(&self, name: &str) -> Result<PathBuf> {
+        let pod = self.pod(name)?;
+        let pod = pod.with_context(|| format!("there is no pod {name}"))?;
+        let uid = pod["metadata"]["uid"].as_str();
+        let uid = uid.with_context(|| format!("pod {name} has no uid"))?;
+        Ok(self.agent.root_dir().join("pods").join(uid))
+    }
+}
+
+fn file_of(name: &str) -> String {
+    format!("{name}.json")
+}

@@ -1,0 +1,85 @@
+//! Reading the status of a pod in the API's JSON.
+
+use serde_json::Value;
+
+/// The status of one container, init containers included; null if there is none.
+#[must_use]
+pub fn container<'a>(pod: &'a Value, name: &str) -> &'a Value {
+    ["containerStatuses", "initContainerStatuses"]
+        .into_iter()
+        .filter_map(|list| pod["status"][list].as_array())
+        .flatten()
+        .find(|status| status["name"] == name)
+        .unwrap_or(&Value::Null)
+}
+
+/// How often a container was started again.
+#[must_use]
+pub fn restarts(pod: &Value, name: &str) -> u64 {
+    container(pod, name)["restartCount"].as_u64().unwrap_or(0)
+}
+
+/// Why a container waits; empty if it doesn't.
+#[must_use]
+pub fn waits_for<'a>(pod: &'a Value, name: &str) -> &'a str {
+    container(pod, name)["state"]["waiting"]["reason"]
+        .as_str()
+        .unwrap_or_default()
+}
+
+/// Whether a container runs.
+#[must_use]
+pub fn runs(pod: &Value, name: &str) -> bool {
+    container(pod, name)["state"]["running"].is_object()
+}
+
+/// A condition of the pod by its type; null if there is none.
+#[must_use]
+pub fn condition<'a>(pod: &'a Value, kind: &str) -> &'a Value {
+    let conditions = pod["status"]["conditions"].as_array();
+    conditions
+        .into_iter()
+        .flatten()
+        .find(|condition| condition["type"] == kind)
+        .unwrap_or(&Value::Null)
+}
+
+/// Whether the pod is ready.
+#[must_use]
+pub fn is_ready(pod: &Value) -> bool {
+    condition(pod, "Ready")["status"] == "True"
+}
+
+/// Whether all containers of the pod have ended for good.
+#[must_use]
+pub fn has_ended(pod: &Value) -> bool {
+    matches!(
+        pod["status"]["phase"].as_str(),
+        Some("Succeeded" | "Failed")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn containers_and_conditions_are_found_by_name() {
+        let pod = json!({ "status": {
+            "phase": "Running",
+            "conditions": [{ "type": "Ready", "status": "True" }],
+            "initContainerStatuses": [{ "name": "i", "restartCount": 2 }],
+            "containerStatuses": [
+                { "name": "a", "state": { "running": {} } },
+                { "name": "b", "state": { "waiting": { "reason": "ErrImagePull" } } },
+            ],
+        }});
+        assert!(is_ready(&pod) && !has_ended(&pod));
+        assert!(runs(&pod, "a") && !runs(&pod, "b") && !runs(&pod, "c"));
+        assert_eq!(restarts(&pod, "i"), 2);
+        assert_eq!(waits_for(&pod, "b"), "ErrImagePull");
+        assert!(!is_ready(&json!({})));
+    }
+}

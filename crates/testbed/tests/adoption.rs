@@ -1,0 +1,328 @@
+//! Killing the agent at any time: its pods go on, and the next start takes them over as they are.
+
+#[path = "outside/outside.rs"]
+mod outside;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use outside::chance::Chance;
+use outside::truth::{instances, running};
+use outside::{Instances, PodText, TIMEOUT, states};
+use rubelet_testbed::agent::Notification;
+use rubelet_testbed::cleanup::processes;
+use rubelet_testbed::status::is_ready;
+use rubelet_testbed::{Agent, Containerd, wait};
+use serde_json::Value;
+
+/// How often the agent is killed.
+const ROUNDS: u32 = 100;
+/// Every so many rounds the agent may start completely before it is killed.
+const FULL_EVERY: u32 = 10;
+/// What the moments of the kills are made from.
+const SEED: u64 = 20_261_121;
+
+#[test]
+fn a_hundred_kills_at_random_moments_restart_nothing_and_double_nothing() {
+    let pods = ten_pods();
+    let (containerd, mut agent) = outside::with_pods(&pods);
+    let truth = containerd.truth().unwrap();
+    let before = instances(&truth);
+    assert_eq!(
+        before.len(),
+        16,
+        "every container was made once: {before:#?}"
+    );
+    assert_made_once(&before);
+    let mut statuses = statuses(&agent);
+    let sandboxes = truth.sandboxes().unwrap();
+
+    let mut chance = Chance::new(SEED);
+    agent.kill9().unwrap();
+    for round in 1..=ROUNDS {
+        let full = round % FULL_EVERY == 0;
+        let damaged = full.then(|| damage_a_record(&agent, &mut chance));
+        agent.start().unwrap();
+        let moment = if let Some(damaged) = damaged {
+            watch_it_start(&agent, &statuses, &damaged);
+            // What was lost with the record was made anew, and is kept from now on.
+            statuses = self::statuses(&agent);
+            "a full start".to_owned()
+        } else {
+            wait_some(&agent, &mut chance)
+        };
+        agent.kill9().unwrap();
+        assert_eq!(
+            instances(&truth),
+            before,
+            "round {round} of seed {SEED}, after {moment}"
+        );
+    }
+    assert_eq!(truth.sandboxes().unwrap(), sandboxes);
+    agent.start().unwrap();
+    watch_it_start(&agent, &statuses, "");
+    assert_eq!(instances(&truth), before);
+}
+
+/// Ten pods with sixteen containers: some with init containers, some with two, one that has ended.
+fn ten_pods() -> Vec<PodText> {
+    let mut pods: Vec<PodText> = (0..5).map(|i| PodText::new(&format!("one{i}"))).collect();
+    pods.extend((0..2).map(|i| PodText::new(&format!("init{i}")).init("prepare")));
+    pods.push(PodText::new("two").container("second"));
+    pods.push(
+        PodText::new("all")
+            .init("first")
+            .init("then")
+            .container("second"),
+    );
+    let ended = PodText::new("ended").script("exit 0");
+    pods.push(ended.spec("restartPolicy", "Never"));
+    pods
+}
+
+fn assert_made_once(instances: &Instances) {
+    for (container, found) in instances {
+        assert!(
+            found.len() == 1 && found[0].attempt == 0,
+            "{container:?} was made more than once: {found:#?}"
+        );
+    }
+}
+
+/// The complete statuses of all pods, by UID.
+fn statuses(agent: &Agent) -> BTreeMap<String, Value> {
+    let pods = agent.pods().unwrap().into_iter();
+    pods.map(|mut pod| (uid(&pod).to_owned(), pod["status"].take()))
+        .collect()
+}
+
+fn uid(pod: &Value) -> &str {
+    pod["metadata"]["uid"].as_str().unwrap()
+}
+
+/// Watches the agent start until it shows all pods: whatever it shows meanwhile is what was there
+/// before, with the same times, counts and conditions. Of the pod whose record was damaged, the
+/// times of the conditions are lost.
+fn watch_it_start(agent: &Agent, expected: &BTreeMap<String, Value>, damaged: &str) {
+    agent
+        .wait_for("all pods are there again", TIMEOUT, |agent| {
+            if agent.notifications().is_empty() {
+                // The socket of the killed agent may still be there.
+                return Ok(None);
+            }
+            let pods = agent.pods()?;
+            for pod in &pods {
+                let (name, uid) = (&pod["metadata"]["name"], uid(pod));
+                let (mut shown, mut before) = (pod["status"].clone(), expected[uid].clone());
+                if uid == damaged {
+                    let first = shown["containerStatuses"][0]["state"].to_string();
+                    let started = shown["startTime"].as_str().unwrap_or("none");
+                    assert!(*started <= *first_time(&first), "{name} began {started}");
+                    forget_what_only_the_record_knew(&mut shown);
+                    forget_what_only_the_record_knew(&mut before);
+                }
+                assert_eq!(shown, before, "{name} after a kill");
+            }
+            Ok((pods.len() == expected.len()).then_some(()))
+        })
+        .unwrap();
+    agent.wait_ready(TIMEOUT).unwrap();
+}
+
+/// The first time in a container's state.
+fn first_time(state: &str) -> String {
+    let from = state.find("startedAt").expect("the container has started");
+    state[from..].split('"').nth(2).unwrap_or_default().to_owned()
+}
+
+fn forget_what_only_the_record_knew(status: &mut Value) {
+    status["startTime"].take();
+    if status["phase"] == "Succeeded" {
+        // The runtime gave the address back with the sandbox.
+        status["podIP"].take();
+        status["podIPs"].take();
+    }
+    for condition in status["conditions"].as_array_mut().unwrap() {
+        condition["lastTransitionTime"].take();
+    }
+}
+
+/// Lets the agent live for a while that chance decides; what was waited for.
+fn wait_some(agent: &Agent, chance: &mut Chance) -> String {
+    let log = agent.log_path();
+    let log_before = std::fs::metadata(&log).unwrap().len();
+    match chance.below(6) {
+        0..=2 => {
+            let span = Duration::from_millis(chance.below(400));
+            wait::pass(span);
+            format!("{span:?}")
+        }
+        3 => {
+            agent.wait_ready(TIMEOUT).unwrap();
+            "it was ready".to_owned()
+        }
+        4 => {
+            let number = 1 + usize::try_from(chance.below(10)).unwrap();
+            let what = format!("{number} pods were taken up");
+            let taken_up = |_: &Agent| {
+                let text = std::fs::read(&log)?;
+                let new = text.get(usize::try_from(log_before)?..).unwrap_or_default();
+                let text = String::from_utf8_lossy(new);
+                Ok((text.matches("Pod is wanted").count() >= number).then_some(()))
+            };
+            agent.wait_for(&what, TIMEOUT, taken_up).unwrap();
+            what
+        }
+        _ => {
+            let number = chance.below(10);
+            let what = format!("{number} pods were ready");
+            let enough = |told: &Notification| {
+                let ready = told.status().and_then(|text| text.split('/').next());
+                ready.is_some_and(|ready| ready.parse().is_ok_and(|ready: u64| ready >= number))
+            };
+            agent.wait_notification(&what, TIMEOUT, enough).unwrap();
+            what
+        }
+    }
+}
+
+fn records(agent: &Agent) -> Vec<PathBuf> {
+    let folder = agent.root_dir().join("rubelet/pods");
+    let entries = std::fs::read_dir(&folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut records: Vec<PathBuf> = paths
+        .filter(|path| path.extension().is_some_and(|end| end == "json"))
+        .collect();
+    records.sort();
+    records
+}
+
+/// Cuts one record of a pod in half; the pod's UID.
+fn damage_a_record(agent: &Agent, chance: &mut Chance) -> String {
+    let records = records(agent);
+    let number = chance.below(u64::try_from(records.len()).unwrap());
+    let record = &records[usize::try_from(number).unwrap()];
+    cut_in_half(record);
+    record.file_stem().unwrap().to_string_lossy().into_owned()
+}
+
+fn cut_in_half(path: &PathBuf) {
+    let bytes = std::fs::read(path).unwrap();
+    std::fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+}
+
+#[test]
+fn kills_during_the_first_start_of_pods_leave_each_container_exactly_once() {
+    let containerd = Containerd::start().unwrap();
+    let truth = containerd.truth().unwrap();
+    let pods = ten_pods();
+    let mut builder = Agent::builder(&containerd);
+    for pod in &pods {
+        builder = builder.manifest(pod.file(), pod.yaml());
+    }
+    let mut agent = builder.prepare().unwrap();
+    let mut chance = Chance::new(SEED);
+    for number in 0..12 {
+        agent.start().unwrap();
+        // More and more pods are there.
+        agent
+            .wait_for("some containers were made", TIMEOUT, |_| {
+                Ok((instances(&truth).len() >= number).then_some(()))
+            })
+            .unwrap();
+        wait::pass(Duration::from_millis(chance.below(100)));
+        agent.kill9().unwrap();
+    }
+    agent.start().unwrap();
+    states::wait_all_ready(&agent, pods.len());
+
+    let found = instances(&truth);
+    assert_eq!(found.len(), 16, "{found:#?}");
+    for (container, instances) in &found {
+        let count = instances.len();
+        assert_eq!(count, 1, "{container:?} of seed {SEED}: {instances:#?}");
+    }
+    let sandboxes = truth.sandboxes().unwrap();
+    for pod in &pods {
+        let name = agent.full_name(pod.name());
+        let ready = sandboxes
+            .iter()
+            .filter(|sandbox| sandbox.pod == name && sandbox.ready);
+        let expected = usize::from(pod.name() != "ended");
+        assert_eq!(ready.count(), expected, "sandboxes of {name}: {sandboxes:#?}");
+        let pod = agent.pod(pod.name()).unwrap().unwrap();
+        assert!(
+            states::restarts(&pod).iter().all(|(_, count)| *count == 0),
+            "{pod:#}"
+        );
+    }
+}
+
+#[test]
+fn what_happens_while_the_agent_is_dead_is_made_up_for_and_nothing_else_is_touched() {
+    let pods = [
+        PodText::new("same").container("second"),
+        PodText::new("edited").container("second"),
+        PodText::new("removed"),
+        PodText::new("killed").container("second"),
+    ];
+    let (containerd, mut agent) = outside::with_pods(&pods);
+    agent.kill9().unwrap();
+    let truth = containerd.truth().unwrap();
+    let before = instances(&truth);
+    let key = |agent: &Agent, pod: &str, name: &str| (agent.full_name(pod), name.to_owned());
+
+    let edited = PodText::new("edited").container("second").edited(1, "2");
+    agent.write_manifest("edited.yaml", &edited.yaml()).unwrap();
+    agent.remove_manifest("removed.yaml").unwrap();
+    agent
+        .write_manifest("added.yaml", &PodText::new("added").yaml())
+        .unwrap();
+    let victim = &before[&key(&agent, "killed", "main")][0].id;
+    processes::kill(truth.pid(victim).unwrap()).unwrap();
+    wait::until("the runtime has noticed the kill", TIMEOUT, || {
+        let found = running(&truth);
+        Ok((!found.contains_key(&key(&agent, "killed", "main"))).then_some(()))
+    })
+    .unwrap();
+    for record in records(&agent) {
+        cut_in_half(&record);
+    }
+
+    agent.start().unwrap();
+    states::wait_pod(&agent, "killed", "is ready again", |pod| {
+        is_ready(pod) && states::restarts(pod).contains(&("main".to_owned(), 1))
+    });
+    states::wait_ready(&agent, "added");
+    states::wait_pod(&agent, "edited", "is ready again", |pod| {
+        is_ready(pod) && states::restarts(pod).contains(&("second".to_owned(), 1))
+    });
+    states::wait_gone(&agent, "removed");
+    agent
+        .wait_for(
+            "the removed pod is gone from the runtime",
+            TIMEOUT,
+            |agent| {
+                let sandboxes = truth.sandboxes()?;
+                let name = agent.full_name("removed");
+                Ok(sandboxes.iter().all(|s| s.pod != name).then_some(()))
+            },
+        )
+        .unwrap();
+
+    let after = running(&truth);
+    for pod in ["same", "edited", "killed"] {
+        for name in ["main", "second"] {
+            let key = key(&agent, pod, name);
+            let (old, new) = (&before[&key][0], &after[&key]);
+            assert_eq!(new.len(), 1, "{key:?} runs once");
+            let restarted = matches!((pod, name), ("edited", "second") | ("killed", "main"));
+            let attempt = u32::from(restarted);
+            assert_eq!(new[0].attempt, attempt, "{key:?}");
+            assert_eq!(new[0].id != old.id, restarted, "{key:?}");
+            assert_eq!(new[0].sandbox, old.sandbox, "{key:?}");
+        }
+    }
+    assert_eq!(after.len(), 7, "{after:#?}");
+}

@@ -1,0 +1,94 @@
+//! Fifty pods from one folder, then many pods from one file, and nothing left at the end.
+
+#[path = "outside/outside.rs"]
+mod outside;
+
+use std::path::Path;
+
+use outside::{PodText, TIMEOUT, pod_text, states, truth};
+use rubelet_testbed::cleanup::mounts;
+use rubelet_testbed::{Agent, Containerd};
+
+#[test]
+fn fifty_pods_of_a_folder_and_files_with_several_pods_run_and_go_without_a_trace() {
+    let containerd = Containerd::start().unwrap();
+    let truth = containerd.truth().unwrap();
+    let pods: Vec<PodText> = (0..50).map(|i| PodText::new(&format!("p{i}"))).collect();
+    let mut builder = Agent::builder(&containerd);
+    for pod in &pods {
+        builder = builder.manifest(pod.file(), pod.yaml());
+    }
+    let mut agent = builder.start().unwrap();
+
+    states::wait_all_ready(&agent, 50);
+    assert!(
+        agent
+            .pods()
+            .unwrap()
+            .iter()
+            .all(|pod| pod["status"]["phase"] == "Running")
+    );
+    let running = truth::running(&truth);
+    assert_eq!(running.len(), 50, "one container of each pod runs");
+    let once = |found: &Vec<truth::Instance>| found.len() == 1 && found[0].attempt == 0;
+    assert!(running.values().all(once), "{running:#?}");
+    assert_eq!(
+        truth::instances(&truth),
+        running,
+        "and nothing else is there"
+    );
+    assert_eq!(truth.sandboxes().unwrap().len(), 50);
+    let text = agent.wait_status(TIMEOUT, |text| text == "50/50 pods ready");
+    text.unwrap();
+
+    for pod in &pods {
+        agent.remove_manifest(&pod.file()).unwrap();
+    }
+    let documents: Vec<PodText> = ["d0", "d1", "d2"].map(PodText::new).into();
+    let list: Vec<PodText> = ["l0", "l1", "l2"].map(PodText::new).into();
+    agent
+        .write_manifest("documents.yaml", &pod_text::documents(&documents))
+        .unwrap();
+    agent
+        .write_manifest("list.json", &pod_text::list(&list))
+        .unwrap();
+    states::wait_all_ready(&agent, 6);
+    agent
+        .wait_for("only the new pods are in the runtime", TIMEOUT, |_| {
+            let pods = truth.sandboxes()?.len();
+            Ok((pods == 6 && truth.containers()?.len() == 6).then_some(()))
+        })
+        .unwrap();
+
+    // One pod less in the file is one pod less on the node; the others don't notice.
+    let before = truth::running(&truth);
+    agent
+        .write_manifest("documents.yaml", &pod_text::documents(&documents[..2]))
+        .unwrap();
+    states::wait_gone(&agent, "d2");
+    let mut expected = before;
+    expected.retain(|(pod, _), _| *pod != agent.full_name("d2"));
+    assert_eq!(truth::instances(&truth), expected);
+
+    agent.remove_manifest("documents.yaml").unwrap();
+    agent.remove_manifest("list.json").unwrap();
+    truth::wait_empty(&agent, &truth);
+    states::wait_all_ready(&agent, 0);
+    agent
+        .wait_for(
+            "no folder, log or mount of a pod is left",
+            TIMEOUT,
+            |agent| {
+                let no_mount = mounts::below(containerd.scratch().dir())?.is_empty();
+                let no_file =
+                    is_empty(&agent.root_dir().join("pods")) && is_empty(&agent.pod_logs_dir());
+                Ok((no_mount && no_file).then_some(()))
+            },
+        )
+        .unwrap();
+    assert!(agent.terminate().unwrap().success());
+}
+
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
+}

@@ -1,0 +1,103 @@
+//! Programs that go on printing, such as `get pods -w`.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rubelet_testbed::clock;
+
+/// A program whose lines, of standard output and standard error alike, are read as they come. It
+/// is killed when the value is dropped.
+pub(crate) struct Lines {
+    child: Child,
+    line: String,
+    lines: Receiver<String>,
+    seen: Vec<String>,
+    readers: Vec<JoinHandle<()>>,
+}
+
+impl Lines {
+    /// Starts the program.
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (sender, lines) = channel();
+        let readers = vec![
+            read(child.stdout.take().unwrap(), sender.clone()),
+            read(child.stderr.take().unwrap(), sender),
+        ];
+        let line = rubelet_testbed::command::line(command);
+        Self {
+            child,
+            line,
+            lines,
+            seen: Vec::new(),
+            readers,
+        }
+    }
+
+    /// Waits for a line that `wanted` takes, among those that were not waited for yet.
+    pub(crate) fn wait(
+        &mut self,
+        what: &str,
+        timeout: Duration,
+        wanted: impl Fn(&str) -> bool,
+    ) -> String {
+        let deadline = clock::now() + timeout;
+        loop {
+            let left = deadline.saturating_duration_since(clock::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => {
+                    self.seen.push(line.clone());
+                    if wanted(&line) {
+                        return line;
+                    }
+                }
+                Err(reason) => {
+                    let why = match reason {
+                        RecvTimeoutError::Timeout => "has not printed",
+                        RecvTimeoutError::Disconnected => "has ended before it printed",
+                    };
+                    panic!("`{}` {why} {what}; it printed {:#?}", self.line, self.seen);
+                }
+            }
+        }
+    }
+
+    /// All lines that were read by [`Lines::wait`] so far.
+    pub(crate) fn seen(&self) -> &[String] {
+        &self.seen
+    }
+
+    /// Waits for the program's own end; the exit code.
+    pub(crate) fn end(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        for reader in self.readers.drain(..) {
+            let _ = reader.join();
+        }
+    }
+}
+
+fn read(from: impl Read + Send + 'static, into: Sender<String>) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            if into.send(line).is_err() {
+                return;
+            }
+        }
+    })
+}

@@ -1,0 +1,40 @@
+//! What the tests that see `rubelet` from outside have in common.
+
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "each test program uses another part of it"
+)]
+
+pub(crate) mod chance;
+pub(crate) mod children;
+pub(crate) mod http_server;
+pub(crate) mod pod_text;
+pub(crate) mod relay;
+pub(crate) mod states;
+pub(crate) mod truth;
+
+use rubelet_testbed::{Agent, Containerd};
+
+pub(crate) use pod_text::PodText;
+pub(crate) use rubelet_testbed::node::TIMEOUT;
+pub(crate) use truth::Instances;
+
+/// An agent with these pods in its folder, each in a file of its own, on a runtime of its own: two
+/// agents on one would each remove what the other made. All pods are ready.
+pub(crate) fn with_pods(pods: &[PodText]) -> (Containerd, Agent) {
+    let containerd = Containerd::start().unwrap();
+    let agent = agent_on(&containerd, pods);
+    (containerd, agent)
+}
+
+/// An agent with these pods in its folder, each in a file of its own; all pods are ready.
+pub(crate) fn agent_on(containerd: &Containerd, pods: &[PodText]) -> Agent {
+    let mut builder = Agent::builder(containerd);
+    for pod in pods {
+        builder = builder.manifest(pod.file(), pod.yaml());
+    }
+    let agent = builder.start().unwrap();
+    states::wait_all_ready(&agent, pods.len());
+    agent
+}

@@ -1,0 +1,239 @@
+//! Requests and limits: what the kernel is told of them, and what it does at a limit. The values are
+//! read from cgroups of version 1.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use rubelet_testbed::Node;
+use rubelet_testbed::cleanup::cgroups;
+use rubelet_testbed::manifest::{pod, shell, waiting, with};
+use rubelet_testbed::status::{container, has_ended, is_ready, restarts};
+use serde_json::{Value, json};
+
+/// The most processes of a pod.
+const PIDS: u64 = 40;
+/// How the kernel shows that a cgroup has no limit of memory.
+const UNLIMITED: &str = "9223372036854771712";
+const MI: u64 = 1 << 20;
+
+fn node() -> Result<Arc<Node>> {
+    Node::shared_with(|builder| builder.config("podPidsLimit", PIDS))
+}
+
+fn bounded(name: &str, requests: &Value, limits: &Value) -> Value {
+    let resources = json!({ "resources": { "requests": requests, "limits": limits } });
+    with(waiting(name), &resources)
+}
+
+/// The value in `file` of the cgroup with this path below the instance's own. Of the hierarchies,
+/// the one that has such a file counts.
+fn value(node: &Node, path: &str, file: &str) -> Result<String> {
+    let tag = node.containerd().scratch().tag();
+    let of_path = |found: &PathBuf| found.ends_with(format!("{tag}/{path}"));
+    let found = cgroups::of(tag)?.into_iter().filter(of_path);
+    let text = found
+        .map(|folder| folder.join(file))
+        .find_map(|file| std::fs::read_to_string(file).ok());
+    let text = text.with_context(|| format!("no cgroup {path} has a file {file}"))?;
+    Ok(text.trim().to_owned())
+}
+
+/// Shares, quota and limit of memory of a cgroup.
+fn values(node: &Node, path: &str) -> Result<[String; 3]> {
+    let [shares, quota, memory] =
+        ["cpu.shares", "cpu.cfs_quota_us", "memory.limit_in_bytes"].map(|file| value(node, path, file));
+    Ok([shares?, quota?, memory?])
+}
+
+fn three(shares: u64, quota: i64, memory: &str) -> [String; 3] {
+    [shares.to_string(), quota.to_string(), memory.to_owned()]
+}
+
+/// Path of the pod's cgroup, from its UID and its tier.
+fn cgroup_of(pod: &Value, tier: &str) -> String {
+    let uid = pod["metadata"]["uid"].as_str().unwrap_or_default();
+    format!("kubepods/{tier}pod{uid}")
+}
+
+fn oom_score_adj(node: &Node, pod: &str, container: &str) -> Result<i32> {
+    let pid = node.truth().pid(&node.running(pod, container)?.id)?;
+    let text = std::fs::read_to_string(format!("/proc/{pid}/oom_score_adj"))?;
+    Ok(text.trim().parse()?)
+}
+
+#[test]
+fn a_guaranteed_pod_has_what_it_asks_for_and_no_more() -> Result<()> {
+    let node = node()?;
+    let both = json!({ "cpu": "500m", "memory": "32Mi" });
+    // Requests that are not written are those of the limits.
+    let spec = json!({ "containers": [bounded("main", &json!({}), &both)] });
+    node.apply(&pod("guaranteed", &spec))?;
+    let seen = node.wait_ready("guaranteed")?;
+    assert_eq!(seen["status"]["qosClass"], "Guaranteed");
+    let path = cgroup_of(&seen, "");
+    let memory = (32 * MI).to_string();
+    assert_eq!(values(&node, &path)?, three(512, 50_000, &memory), "the pod");
+    let id = node.running("guaranteed", "main")?.id;
+    let inner = format!("{path}/{id}");
+    assert_eq!(values(&node, &inner)?, three(512, 50_000, &memory), "the container");
+    assert_eq!(value(&node, &path, "cpu.cfs_period_us")?, "100000");
+    assert_eq!(value(&node, &path, "pids.max")?, PIDS.to_string());
+
+    let score = oom_score_adj(&node, "guaranteed", "main")?;
+    let runtime = node.containerd().pid().context("containerd runs")?;
+    let own: i32 = std::fs::read_to_string(format!("/proc/{runtime}/oom_score_adj"))?
+        .trim()
+        .parse()?;
+    assert!(
+        score == -997 || score == own,
+        "{score} is neither what was asked for nor the least that the host allows ({own})"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_burstable_pod_has_shares_by_its_requests_and_the_limits_it_names() -> Result<()> {
+    let node = node()?;
+    let bounded_one = bounded(
+        "bounded",
+        &json!({ "cpu": "100m", "memory": "16Mi" }),
+        &json!({ "memory": "32Mi" }),
+    );
+    let open = bounded("open", &json!({ "cpu": "200m" }), &json!({}));
+    node.apply(&pod("burstable", &json!({ "containers": [bounded_one, open] })))?;
+    let seen = node.wait_ready("burstable")?;
+    assert_eq!(seen["status"]["qosClass"], "Burstable");
+    let path = cgroup_of(&seen, "burstable/");
+    assert_eq!(
+        values(&node, &path)?,
+        three(307, -1, UNLIMITED),
+        "one container has no limit, so the pod has none"
+    );
+    let of = |name: &str| -> Result<[String; 3]> {
+        let id = node.running("burstable", name)?.id;
+        values(&node, &format!("{path}/{id}"))
+    };
+    assert_eq!(of("bounded")?, three(102, -1, &(32 * MI).to_string()));
+    assert_eq!(of("open")?, three(204, -1, UNLIMITED));
+
+    let cpus = std::thread::available_parallelism()?.get() as u64;
+    assert_eq!(value(&node, "kubepods", "cpu.shares")?, (cpus * 1024).to_string());
+    let tier: u64 = value(&node, "kubepods/burstable", "cpu.shares")?.parse()?;
+    assert!(tier >= 307, "the tier has the sum of its pods' requests, not {tier}");
+
+    let info = std::fs::read_to_string("/proc/meminfo")?;
+    let total = info.lines().find_map(|line| {
+        let rest = line.strip_prefix("MemTotal:")?.trim();
+        rest.strip_suffix(" kB")?.parse::<u64>().ok()
+    });
+    let total = total.context("the kernel tells the memory")? * 1024;
+    let expected = i32::try_from(1000 - 1000 * 16 * MI / total)?.clamp(3, 999);
+    assert_eq!(oom_score_adj(&node, "burstable", "bounded")?, expected);
+    Ok(())
+}
+
+#[test]
+fn a_best_effort_pod_has_what_is_left_over() -> Result<()> {
+    let node = node()?;
+    node.apply(&pod("best-effort", &json!({ "containers": [waiting("main")] })))?;
+    let seen = node.wait_ready("best-effort")?;
+    assert_eq!(seen["status"]["qosClass"], "BestEffort");
+    let path = cgroup_of(&seen, "besteffort/");
+    let id = node.running("best-effort", "main")?.id;
+    for path in [path.clone(), format!("{path}/{id}")] {
+        assert_eq!(values(&node, &path)?, three(2, -1, UNLIMITED), "{path}");
+    }
+    assert_eq!(value(&node, "kubepods/besteffort", "cpu.shares")?, "2");
+    assert_eq!(oom_score_adj(&node, "best-effort", "main")?, 1000);
+    Ok(())
+}
+
+#[test]
+fn an_edit_of_limits_reaches_the_pod_and_its_container() -> Result<()> {
+    let node = node()?;
+    let of = |limits: Value, requests: Value| {
+        let main = bounded("main", &requests, &limits);
+        pod("resized", &json!({ "containers": [main, waiting_with_limits()] }))
+    };
+    node.apply(&of(json!({ "cpu": "100m", "memory": "16Mi" }), json!({})))?;
+    let seen = node.wait_ready("resized")?;
+    let path = cgroup_of(&seen, "");
+    let memory = |size: u64| (size * MI).to_string();
+    assert_eq!(values(&node, &path)?, three(204, 20_000, &memory(32)));
+
+    node.apply(&of(json!({ "cpu": "200m", "memory": "64Mi" }), json!({})))?;
+    node.wait("resized", "has its new container", |pod| {
+        is_ready(pod) && restarts(pod, "main") == 1
+    })?;
+    let id = node.running("resized", "main")?.id;
+    let inner = format!("{path}/{id}");
+    assert_eq!(values(&node, &inner)?, three(204, 20_000, &memory(64)), "the container");
+    assert_eq!(values(&node, &path)?, three(307, 30_000, &memory(80)), "the pod");
+
+    // A lower request makes the pod burstable: another place in the tree, thus another sandbox.
+    node.apply(&of(json!({ "cpu": "200m", "memory": "64Mi" }), json!({ "cpu": "50m" })))?;
+    let seen = node.wait("resized", "is burstable", |pod| {
+        is_ready(pod) && restarts(pod, "main") == 2
+    })?;
+    assert_eq!(seen["status"]["qosClass"], "Burstable");
+    let moved = cgroup_of(&seen, "burstable/");
+    assert_eq!(values(&node, &moved)?, three(153, 30_000, &memory(80)));
+    let id = node.running("resized", "main")?.id;
+    assert_eq!(
+        values(&node, &format!("{moved}/{id}"))?,
+        three(51, 20_000, &memory(64))
+    );
+    assert_eq!(restarts(&seen, "other"), 1, "every container moves");
+    assert!(
+        value(&node, &path, "cpu.shares").is_err(),
+        "the old cgroup is gone"
+    );
+
+    node.apply(&of(json!({}), json!({ "cpu": "50m" })))?;
+    node.wait("resized", "has no limits any more", |pod| {
+        is_ready(pod) && restarts(pod, "main") == 3
+    })?;
+    assert_eq!(values(&node, &moved)?, three(153, -1, UNLIMITED));
+    Ok(())
+}
+
+fn waiting_with_limits() -> Value {
+    bounded("other", &json!({}), &json!({ "cpu": "100m", "memory": "16Mi" }))
+}
+
+#[test]
+fn what_uses_more_memory_than_its_limit_is_killed_and_told() -> Result<()> {
+    let node = node()?;
+    let limits = json!({ "resources": { "limits": { "memory": "16Mi" } } });
+    let greedy = shell("main", "exec dd if=/dev/zero of=/dev/null bs=64M count=1");
+    let modest = shell("modest", "exec dd if=/dev/zero of=/dev/null bs=1M count=64");
+    let spec = json!({
+        "restartPolicy": "Never",
+        "containers": [with(greedy, &limits), with(modest, &limits)],
+    });
+    node.apply(&pod("greedy", &spec))?;
+    // The kernel's event may come after the container's end.
+    let seen = node.wait("greedy", "says why", |pod| {
+        has_ended(pod) && container(pod, "main")["state"]["terminated"]["reason"] == "OOMKilled"
+    })?;
+    assert_eq!(seen["status"]["phase"], "Failed");
+    assert_eq!(container(&seen, "main")["state"]["terminated"]["exitCode"], 137);
+    let end = &container(&seen, "modest")["state"]["terminated"];
+    assert_eq!(end["reason"], "Completed", "its neighbour has a limit of its own");
+    Ok(())
+}
+
+#[test]
+fn a_pod_can_have_so_many_processes_and_no_more() -> Result<()> {
+    let node = node()?;
+    let script = "exec 2>&1; i=0; while [ $i -lt 100 ]; do sleep 60 & i=$((i + 1)); done; \
+                  echo no limit";
+    let spec = json!({ "restartPolicy": "Never", "containers": [shell("main", script)] });
+    node.apply(&pod("forks", &spec))?;
+    node.wait_end("forks")?;
+    let log = node.log("forks", "main")?;
+    assert!(log.contains("can't fork: Resource temporarily unavailable"), "{log}");
+    assert!(!log.contains("no limit"), "{log}");
+    Ok(())
+}
