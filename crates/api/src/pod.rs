@@ -128,6 +128,35 @@ pub struct PodSpec {
     pub qos: QosClass,
 }
 
+/// A specification without containers, with the defaults of the API.
+impl Default for PodSpec {
+    fn default() -> Self {
+        Self {
+            init_containers: Vec::new(),
+            containers: Vec::new(),
+            volumes: Vec::new(),
+            restart_policy: RestartPolicy::Always,
+            termination_grace_period: Duration::from_secs(30),
+            active_deadline: None,
+            node_name: "".into(),
+            hostname: None,
+            subdomain: None,
+            set_hostname_as_fqdn: false,
+            host_network: false,
+            host_pid: false,
+            host_ipc: false,
+            share_process_namespace: false,
+            dns_policy: DnsPolicy::ClusterFirst,
+            dns_config: DnsConfig::default(),
+            host_aliases: Vec::new(),
+            security: PodSecurity::default(),
+            priority: 0,
+            priority_class: None,
+            qos: QosClass::BestEffort,
+        }
+    }
+}
+
 impl PodSpec {
     /// Init and regular containers, in the order in which they are written.
     pub fn all_containers(&self) -> impl Iterator<Item = &Container> {

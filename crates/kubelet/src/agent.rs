@@ -4,11 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use rubelet_cri::{ImageService, RuntimeService};
 use rubelet_pod_plan::PlanSettings;
-use tokio::{
-    sync::watch,
-    task::JoinSet,
-    time::timeout,
-};
+use tokio::{sync::watch, task::JoinSet, time::timeout};
 
 use crate::{
     board::Board,
@@ -81,8 +77,11 @@ impl Agent {
         let pods = Arc::new(Board::new());
         let (state_sender, runtime_state) = watch::channel(RuntimeState::default());
         let (pleg_heartbeat, table_heartbeat) = (Heartbeat::new(), Heartbeat::new());
-        let (pleg_task, pleg) =
-            PlegTask::new(Arc::clone(&parts.runtime), parts.pleg, pleg_heartbeat.clone());
+        let (pleg_task, pleg) = PlegTask::new(
+            Arc::clone(&parts.runtime),
+            parts.pleg,
+            pleg_heartbeat.clone(),
+        );
         let context = Arc::new(PodContext {
             runtime: Arc::clone(&parts.runtime),
             images: ImagePuller::new(parts.images, parts.pulls, recorder.clone()),
@@ -101,6 +100,7 @@ impl Agent {
         let mut tasks = JoinSet::new();
         tasks.spawn(watch_runtime(parts.runtime, parts.endpoint, state_sender));
         tasks.spawn(pleg_task.run());
+        tasks.spawn(relist_when_ready(context.pleg.clone(), runtime_state.clone()));
         tasks.spawn(parts.records.run());
         Self {
             pods,
@@ -158,5 +158,18 @@ impl Agent {
         self.tasks.abort_all();
         while self.tasks.join_next().await.is_some() {}
         self.context.records.flush().await;
+    }
+}
+
+/// Does not let PLEG wait for its next try when the runtime is back.
+async fn relist_when_ready(pleg: PlegHandle, mut state: watch::Receiver<RuntimeState>) {
+    loop {
+        let down = state.wait_for(|state| !state.is_ready()).await.is_ok();
+        let ready = down && state.wait_for(RuntimeState::is_ready).await.is_ok();
+        if !ready {
+            // The agent stops.
+            return std::future::pending().await;
+        }
+        pleg.relist_now();
     }
 }

@@ -25,13 +25,23 @@ impl<K: Ord + Clone, T: PartialEq> Board<K, T> {
     #[must_use]
     pub fn new() -> Self {
         let (version, _) = watch::channel(0);
-        Self { inner: Mutex::new(Inner { objects: BTreeMap::new(), version: 0 }), version }
+        Self {
+            inner: Mutex::new(Inner {
+                objects: BTreeMap::new(),
+                version: 0,
+            }),
+            version,
+        }
     }
 
     /// Sets an object; an equal value is no change.
     pub fn set(&self, key: K, value: T) {
         let mut inner = self.lock();
-        if inner.objects.get(&key).is_some_and(|(_, old)| **old == value) {
+        if inner
+            .objects
+            .get(&key)
+            .is_some_and(|(_, old)| **old == value)
+        {
             return;
         }
         inner.version += 1;
@@ -55,7 +65,10 @@ impl<K: Ord + Clone, T: PartialEq> Board<K, T> {
     /// The object of that key.
     #[must_use]
     pub fn get(&self, key: &K) -> Option<Arc<T>> {
-        self.lock().objects.get(key).map(|(_, value)| Arc::clone(value))
+        self.lock()
+            .objects
+            .get(key)
+            .map(|(_, value)| Arc::clone(value))
     }
 
     /// All objects with the versions of their last changes, by key.
@@ -63,7 +76,8 @@ impl<K: Ord + Clone, T: PartialEq> Board<K, T> {
     pub fn list(&self) -> Vec<(K, u64, Arc<T>)> {
         let inner = self.lock();
         let rows = inner.objects.iter();
-        rows.map(|(key, (version, value))| (key.clone(), *version, Arc::clone(value))).collect()
+        rows.map(|(key, (version, value))| (key.clone(), *version, Arc::clone(value)))
+            .collect()
     }
 
     /// Follows the version; level-triggered.
@@ -98,9 +112,32 @@ mod tests {
         assert!(!versions.has_changed().unwrap());
         board.set("b", 2);
         board.set("a", 3);
-        let rows: Vec<_> = board.list().iter().map(|(key, at, value)| (*key, *at, **value)).collect();
+        let rows: Vec<_> = board
+            .list()
+            .iter()
+            .map(|(key, at, value)| (*key, *at, **value))
+            .collect();
         assert_eq!(rows, [("a", 3, 3), ("b", 2, 2)]);
         board.remove(&"a");
         assert_eq!((board.get(&"a"), *versions.borrow()), (None, 4));
+    }
+
+    #[test]
+    fn what_changed_since_a_version_has_a_larger_one() {
+        let board = Board::new();
+        for key in 0..5 {
+            board.set(key, "old");
+        }
+        let mark = *board.versions().borrow();
+        board.set(3, "new");
+        board.set(2, "old");
+        board.remove(&7);
+        board.set(9, "new");
+        let rows = board.list().into_iter();
+        let changed: Vec<_> = rows
+            .filter(|(_, at, _)| *at > mark)
+            .map(|(key, ..)| key)
+            .collect();
+        assert_eq!(changed, [3, 9]);
     }
 }

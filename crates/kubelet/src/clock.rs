@@ -11,7 +11,10 @@ pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 impl Clock {
     /// The host's clock.
     #[must_use]
-    #[expect(clippy::disallowed_methods, reason = "the one place where the wall clock is read")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place where the wall clock is read"
+    )]
     pub fn system() -> Self {
         Self(Arc::new(Timestamp::now))
     }

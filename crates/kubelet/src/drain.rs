@@ -82,6 +82,7 @@ mod tests {
         let hung = drain.run(std::future::pending::<()>());
         let start = Instant::now();
         tokio::select! {
+            biased;
             () = hung => unreachable!("it hangs"),
             () = drain.shut(LIMIT) => {}
         }

@@ -81,15 +81,42 @@ pub struct Event {
 #[derive(Debug, Clone)]
 pub struct Recorder {
     board: Arc<Board<Box<str>, Event>>,
-    order: Arc<Mutex<VecDeque<Event>>>,
+    order: Arc<Mutex<Order>>,
     clock: Clock,
+}
+
+#[derive(Debug, Default)]
+struct Order {
+    /// By their last occurrence, oldest first.
+    events: VecDeque<Event>,
+    /// The number in the name that was given last.
+    number: u64,
+}
+
+impl Order {
+    /// A name as upstream gives them, by the time in nanoseconds, and of two events of one instant
+    /// the second a little later.
+    fn fresh_name(&mut self, subject: &Subject, now: Timestamp) -> Box<str> {
+        let nanos = u64::try_from(now.as_nanosecond()).unwrap_or_default();
+        self.number = nanos.max(self.number + 1);
+        let base = match subject {
+            Subject::Pod { name, .. } => &*name.name,
+            Subject::Manifest(_) => "manifest",
+            Subject::Node(name) => name,
+        };
+        format!("{base}.{:016x}", self.number).into()
+    }
 }
 
 impl Recorder {
     /// A recorder without events.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
-        Self { board: Arc::new(Board::new()), order: Arc::default(), clock }
+        Self {
+            board: Arc::new(Board::new()),
+            order: Arc::default(),
+            clock,
+        }
     }
 
     /// Where events can be read.
@@ -108,7 +135,12 @@ impl Recorder {
         message: &str,
     ) {
         let field_path = container.map(|name| {
-            let list = if pod.spec.init_containers.iter().any(|init| *init.name == *name) {
+            let list = if pod
+                .spec
+                .init_containers
+                .iter()
+                .any(|init| *init.name == *name)
+            {
                 "initContainers"
             } else {
                 "containers"
@@ -126,18 +158,28 @@ impl Recorder {
     /// An event about anything.
     pub fn record(&self, subject: Subject, kind: EventType, reason: &str, message: &str) {
         let now = self.clock.now();
-        info!(?subject, r#type = kind.as_str(), reason, message, "Event occurred");
+        info!(
+            ?subject,
+            r#type = kind.as_str(),
+            reason,
+            message,
+            "Event occurred"
+        );
         let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = order.iter().position(|event| {
+        let same = order.events.iter().position(|event| {
             event.subject == subject
                 && *event.reason == *reason
                 && *event.message == *message
                 && crate::after(event.last, AGGREGATE) > now
         });
-        let event = match same.and_then(|at| order.remove(at)) {
-            Some(event) => Event { last: now, count: event.count.saturating_add(1), ..event },
+        let event = match same.and_then(|at| order.events.remove(at)) {
+            Some(event) => Event {
+                last: now,
+                count: event.count.saturating_add(1),
+                ..event
+            },
             None => Event {
-                name: name(&subject, now, reason, message).into(),
+                name: order.fresh_name(&subject, now),
                 subject,
                 kind,
                 reason: reason.into(),
@@ -148,28 +190,83 @@ impl Recorder {
             },
         };
         self.board.set(event.name.clone(), event.clone());
-        order.push_back(event);
-        if order.len() > KEEP
-            && let Some(oldest) = order.pop_front()
+        order.events.push_back(event);
+        if order.events.len() > KEEP
+            && let Some(oldest) = order.events.pop_front()
         {
             self.board.remove(&oldest.name);
         }
     }
 }
 
-/// `SUBJECT.HEX`, as upstream names events; the hash keeps two events of one instant apart.
-fn name(subject: &Subject, now: Timestamp, reason: &str, message: &str) -> String {
-    let (base, path) = match subject {
-        Subject::Pod { name, field_path, .. } => (name.name.to_string(), &**field_path),
-        Subject::Manifest(path) => ("manifest".to_owned(), &**path),
-        Subject::Node(name) => (name.to_string(), ""),
-    };
-    let hash = [path, reason, message]
-        .iter()
-        .flat_map(|part| part.bytes().chain([0]))
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
-    let nanos = u64::try_from(now.as_nanosecond()).unwrap_or_default();
-    format!("{base}.{:016x}", nanos ^ (hash & 0xffff_f000))
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use tokio::time::advance;
+
+    use super::*;
+
+    fn about(name: &str) -> Subject {
+        Subject::Manifest(name.into())
+    }
+
+    /// Events in the order of their last change, as `SUBJECT REASON xCOUNT`.
+    fn kept(recorder: &Recorder) -> Vec<String> {
+        let mut rows = recorder.board().list();
+        rows.sort_by_key(|(_, version, _)| *version);
+        let short = |event: &Event| match &event.subject {
+            Subject::Manifest(name) => format!("{name} {} x{}", event.reason, event.count),
+            other => format!("{other:?}"),
+        };
+        rows.iter().map(|(_, _, event)| short(event)).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn equal_events_are_counted_as_one_as_long_as_they_keep_coming() {
+        let recorder = Recorder::new(Clock::following_tokio(Timestamp::UNIX_EPOCH));
+        let record = |name, reason, message: &str| {
+            recorder.record(about(name), EventType::Warning, reason, message);
+        };
+        record("a", "Failed", "no");
+        record("b", "Failed", "no");
+        record("a", "Broken", "no");
+        record("a", "Failed", "another message");
+        for _ in 0..5 {
+            advance(Duration::from_secs(599)).await;
+            record("a", "Failed", "no");
+        }
+        assert_eq!(
+            kept(&recorder),
+            ["b Failed x1", "a Broken x1", "a Failed x1", "a Failed x6"]
+        );
+        let rows = recorder.board().list();
+        let (_, _, event) = rows.iter().find(|(_, _, event)| event.count == 6).unwrap();
+        assert_eq!(event.first, Timestamp::UNIX_EPOCH);
+        assert_eq!(event.last.as_second(), 5 * 599);
+
+        advance(AGGREGATE).await;
+        record("a", "Failed", "no");
+        assert_eq!(kept(&recorder).last().unwrap(), "a Failed x1");
+        assert_eq!(kept(&recorder).len(), 5);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_newest_thousand_are_kept_and_all_have_names_of_their_own() {
+        let recorder = Recorder::new(Clock::following_tokio(Timestamp::UNIX_EPOCH));
+        for number in 0..KEEP + 200 {
+            let name = number.to_string();
+            recorder.record(about(&name), EventType::Normal, "Seen", "it is there");
+        }
+        let rows = kept(&recorder);
+        assert_eq!(rows.len(), KEEP);
+        assert_eq!(rows[0], "200 Seen x1");
+        let names: BTreeSet<_> = recorder
+            .board()
+            .list()
+            .into_iter()
+            .map(|(name, ..)| name)
+            .collect();
+        assert_eq!(names.len(), KEEP);
+    }
 }

@@ -29,7 +29,10 @@ impl Heartbeat {
     /// Time since it last did.
     #[must_use]
     pub fn age(&self) -> Duration {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .elapsed()
     }
 }
 

@@ -26,7 +26,7 @@ use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use crate::{
-    pod_host::{HostError, PodHost},
+    pod_host::{HostError, Note, PodHost},
     runtime_state::CgroupDriver,
 };
 
@@ -95,7 +95,11 @@ impl LocalHost {
         let v2 = settings.cgroups.layout() == CgroupLayout::V2;
         let cgroups = cgroups::PodCgroups::new(&settings)?;
         let container_settings = ContainerSettings {
-            cgroup_version: if v2 { CgroupVersion::V2 } else { CgroupVersion::V1 },
+            cgroup_version: if v2 {
+                CgroupVersion::V2
+            } else {
+                CgroupVersion::V1
+            },
             cpu_cfs_quota: settings.cpu_cfs_quota,
             cpu_cfs_quota_period_us: micros(settings.cpu_cfs_quota_period),
             single_process_oom_kill: settings.single_process_oom_kill.unwrap_or(!v2),
@@ -103,9 +107,20 @@ impl LocalHost {
             swap_capacity: settings.machine.swap,
             swap_controller: false,
             swap_behavior: SwapBehavior::NoSwap,
-            page_sizes: settings.machine.hugepages.iter().map(|pool| pool.page_size).collect(),
+            page_sizes: settings
+                .machine
+                .hugepages
+                .iter()
+                .map(|pool| pool.page_size)
+                .collect(),
         };
-        Ok(Self { inner: Arc::new(Inner { settings, container_settings, cgroups }) })
+        Ok(Self {
+            inner: Arc::new(Inner {
+                settings,
+                container_settings,
+                cgroups,
+            }),
+        })
     }
 
     async fn blocking<T: Send + 'static>(
@@ -137,7 +152,10 @@ impl Inner {
 
 impl HostError {
     pub(crate) fn new(reason: &'static str, error: &(dyn std::error::Error + 'static)) -> Self {
-        Self { reason, message: ErrorChain(error).to_string() }
+        Self {
+            reason,
+            message: ErrorChain(error).to_string(),
+        }
     }
 }
 
@@ -149,7 +167,8 @@ impl PodHost for LocalHost {
 
     async fn prepare(&self, pod: &Arc<Pod>, driver: Option<CgroupDriver>) -> Result<(), HostError> {
         let pod = Arc::clone(pod);
-        self.blocking(move |inner| folders::prepare(inner, &pod, driver)).await
+        self.blocking(move |inner| folders::prepare(inner, &pod, driver))
+            .await
     }
 
     async fn sandbox_inputs(
@@ -157,9 +176,10 @@ impl PodHost for LocalHost {
         pod: &Arc<Pod>,
         attempt: u32,
         driver: Option<CgroupDriver>,
-    ) -> Result<(SandboxInputs, Vec<(&'static str, String)>), HostError> {
+    ) -> Result<(SandboxInputs, Vec<Note>), HostError> {
         let pod = Arc::clone(pod);
-        self.blocking(move |inner| files::sandbox_inputs(inner, &pod, attempt, driver)).await
+        self.blocking(move |inner| files::sandbox_inputs(inner, &pod, attempt, driver))
+            .await
     }
 
     async fn container_files(
@@ -184,15 +204,21 @@ impl PodHost for LocalHost {
     fn resources(&self, pod: &Pod, container: &Container) -> v1::LinuxContainerResources {
         // Whether swap can be limited shows only in a cgroup that exists.
         let swap_controller = self.inner.cgroups.limits_swap();
-        let settings =
-            ContainerSettings { swap_controller, ..self.inner.container_settings.clone() };
+        let settings = ContainerSettings {
+            swap_controller,
+            ..self.inner.container_settings.clone()
+        };
         limits(container_limits(pod, container, &settings))
     }
 
     fn env_context(&self, pod_ips: Vec<Box<str>>) -> EnvContext {
         let settings = &self.inner.settings;
         EnvContext {
-            node_ips: settings.node_ips.iter().map(|ip| ip.to_string().into()).collect(),
+            node_ips: settings
+                .node_ips
+                .iter()
+                .map(|ip| ip.to_string().into())
+                .collect(),
             pod_ips,
             allocatable_cpu: settings.machine.cpus.saturating_mul(1000),
             allocatable_memory: settings.machine.memory,
@@ -201,12 +227,18 @@ impl PodHost for LocalHost {
 
     fn seccomp(&self) -> (String, bool) {
         let settings = &self.inner.settings;
-        (settings.root.join("seccomp").display().to_string(), settings.seccomp_default)
+        (
+            settings.root.join("seccomp").display().to_string(),
+            settings.seccomp_default,
+        )
     }
 
     async fn logged_restart_count(&self, pod: &Arc<Pod>, container: &str) -> u32 {
-        let (Ok(dir), name) = (self.log_dir(pod), container.to_owned()) else { return 0 };
-        self.blocking(move |_| rubelet_logs::folders::next_attempt(&dir, &name).unwrap_or(0)).await
+        let (Ok(dir), name) = (self.log_dir(pod), container.to_owned()) else {
+            return 0;
+        };
+        self.blocking(move |_| rubelet_logs::folders::next_attempt(&dir, &name).unwrap_or(0))
+            .await
     }
 
     async fn link_log(&self, pod: &Arc<Pod>, container: &str, id: &ContainerId, count: u32) {
@@ -240,12 +272,14 @@ impl PodHost for LocalHost {
 
     async fn kill_leftovers(&self, uid: &PodUid, id: &ContainerId) -> usize {
         let (uid, id) = (uid.clone(), id.clone());
-        self.blocking(move |inner| inner.cgroups.kill_container(&uid, &id)).await
+        self.blocking(move |inner| inner.cgroups.kill_container(&uid, &id))
+            .await
     }
 
     async fn clean_up(&self, name: &PodName, uid: &PodUid) -> Result<(), HostError> {
         let (name, uid) = (name.clone(), uid.clone());
-        self.blocking(move |inner| folders::clean_up(inner, &name, &uid)).await
+        self.blocking(move |inner| folders::clean_up(inner, &name, &uid))
+            .await
     }
 
     fn log_path(&self, pod: &Pod, container: &str, count: u32) -> PathBuf {
@@ -257,7 +291,7 @@ impl PodHost for LocalHost {
     }
 
     async fn pods_on_disk(&self) -> Vec<PodUid> {
-        self.blocking(|inner| folders::pods_on_disk(inner)).await
+        self.blocking(folders::pods_on_disk).await
     }
 }
 

@@ -58,7 +58,11 @@ impl ImagePuller {
             PullParallelism::AtMost(count) => Some(Semaphore::new(count.max(1))),
             PullParallelism::Unlimited => None,
         };
-        Self { images, permits, recorder }
+        Self {
+            images,
+            permits,
+            recorder,
+        }
     }
 
     /// Looks for the image of a container and pulls it if the policy says so. Dropping the future
@@ -78,7 +82,10 @@ impl ImagePuller {
             StartFailure::new(INVALID_IMAGE_NAME, message)
         })?;
         let present = self.status(pod, container, &reference).await?;
-        match (image::pull_decision(container.pull_policy, present.is_some()), present) {
+        match (
+            image::pull_decision(container.pull_policy, present.is_some()),
+            present,
+        ) {
             (PullDecision::Refuse, _) => {
                 let message = format!(
                     "Container image {:?} is not present with pull policy of Never",
@@ -103,18 +110,22 @@ impl ImagePuller {
             }
             (PullDecision::Pull | PullDecision::UsePresent, _) => {
                 let took = self.pull(pod, container, &reference).await?;
-                let present = self.status(pod, container, &reference).await?.ok_or_else(|| {
-                    StartFailure::new(
-                        IMAGE_INSPECT_ERROR,
-                        format!("image {reference:?} is not there although its pull succeeded"),
-                    )
-                })?;
+                let present = self
+                    .status(pod, container, &reference)
+                    .await?
+                    .ok_or_else(|| {
+                        StartFailure::new(
+                            IMAGE_INSPECT_ERROR,
+                            format!("image {reference:?} is not there although its pull succeeded"),
+                        )
+                    })?;
                 let message = format!(
                     "Successfully pulled image {:?} in {took}. Image size: {} bytes.",
                     container.image, present.size
                 );
                 let name = Some(&*container.name);
-                self.recorder.pod(pod, name, EventType::Normal, "Pulled", &message);
+                self.recorder
+                    .pod(pod, name, EventType::Normal, "Pulled", &message);
                 Ok(present)
             }
         }
@@ -126,16 +137,25 @@ impl ImagePuller {
         container: &Container,
         reference: &str,
     ) -> Result<Option<PresentImage>, StartFailure> {
-        let request = v1::ImageStatusRequest { image: Some(spec(reference)), verbose: false };
+        let request = v1::ImageStatusRequest {
+            image: Some(spec(reference)),
+            verbose: false,
+        };
         let answer = self.images.image_status(request).await.map_err(|error| {
-            let message =
-                format!("Failed to inspect image {:?}: {}", container.image, ErrorChain(&error));
+            let message = format!(
+                "Failed to inspect image {:?}: {}",
+                container.image,
+                ErrorChain(&error)
+            );
             self.warn(pod, container, "InspectFailed", &message);
             StartFailure::new(IMAGE_INSPECT_ERROR, message)
         })?;
         Ok(answer.image.map(|image| PresentImage {
             id: image.id,
-            user: ImageUser { uid: image.uid.map(|uid| uid.value), name: image.username },
+            user: ImageUser {
+                uid: image.uid.map(|uid| uid.value),
+                name: image.username,
+            },
             size: image.size,
         }))
     }
@@ -150,7 +170,13 @@ impl ImagePuller {
         let image = &container.image;
         let queued = Instant::now();
         let message = format!("Pulling image {image:?}");
-        self.recorder.pod(pod, Some(&container.name), EventType::Normal, "Pulling", &message);
+        self.recorder.pod(
+            pod,
+            Some(&container.name),
+            EventType::Normal,
+            "Pulling",
+            &message,
+        );
         let _permit = match &self.permits {
             // The semaphore is never closed.
             Some(permits) => permits.acquire().await.ok(),
@@ -177,27 +203,46 @@ impl ImagePuller {
                 millis(queued.elapsed())
             )),
             Err(error) => {
-                let reason = [image::REGISTRY_UNAVAILABLE, image::SIGNATURE_VALIDATION_FAILED]
-                    .into_iter()
-                    .find(|reason| error.message.starts_with(reason))
-                    .unwrap_or(ERR_IMAGE_PULL);
+                let reason = [
+                    image::REGISTRY_UNAVAILABLE,
+                    image::SIGNATURE_VALIDATION_FAILED,
+                ]
+                .into_iter()
+                .find(|reason| error.message.starts_with(reason))
+                .unwrap_or(ERR_IMAGE_PULL);
                 let message = format!("failed to pull image {image:?}: {}", ErrorChain(&error));
-                self.warn(pod, container, "Failed", &format!("Failed to pull image {image:?}: {error}"));
+                self.warn(
+                    pod,
+                    container,
+                    "Failed",
+                    &format!("Failed to pull image {image:?}: {error}"),
+                );
                 Err(StartFailure::new(reason, message))
             }
         }
     }
 
     fn warn(&self, pod: &Pod, container: &Container, reason: &str, message: &str) {
-        self.recorder.pod(pod, Some(&container.name), EventType::Warning, reason, message);
+        self.recorder.pod(
+            pod,
+            Some(&container.name),
+            EventType::Warning,
+            reason,
+            message,
+        );
     }
 }
 
 fn spec(reference: &str) -> v1::ImageSpec {
-    v1::ImageSpec { image: reference.to_owned(), ..v1::ImageSpec::default() }
+    v1::ImageSpec {
+        image: reference.to_owned(),
+        ..v1::ImageSpec::default()
+    }
 }
 
 /// Go's notation, cut to whole milliseconds.
 fn millis(duration: Duration) -> String {
-    format_go(Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
+    format_go(Duration::from_millis(
+        u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+    ))
 }

@@ -21,6 +21,9 @@ pub struct HostError {
     pub message: String,
 }
 
+/// Something that an operator should know, although all goes on: reason and message of an event.
+pub type Note = (&'static str, String);
+
 /// What belongs to the pod on the host but is not in the runtime.
 #[async_trait]
 pub trait PodHost: Send + Sync + 'static {
@@ -43,7 +46,7 @@ pub trait PodHost: Send + Sync + 'static {
         pod: &Arc<Pod>,
         attempt: u32,
         driver: Option<CgroupDriver>,
-    ) -> Result<(SandboxInputs, Vec<(&'static str, String)>), HostError>;
+    ) -> Result<(SandboxInputs, Vec<Note>), HostError>;
 
     /// Makes the files of one container; safe to repeat.
     ///
@@ -73,13 +76,7 @@ pub trait PodHost: Send + Sync + 'static {
     async fn link_log(&self, pod: &Arc<Pod>, container: &str, id: &ContainerId, count: u32);
 
     /// Removes logs and link of a container that the runtime no longer has.
-    async fn remove_logs(
-        &self,
-        pod: &Arc<Pod>,
-        container: &str,
-        id: &ContainerId,
-        count: u32,
-    );
+    async fn remove_logs(&self, pod: &Arc<Pod>, container: &str, id: &ContainerId, count: u32);
 
     /// Kills processes that are left of a container which the runtime takes for dead; how many
     /// there were.
@@ -97,4 +94,3 @@ pub trait PodHost: Send + Sync + 'static {
     /// Pods that have a folder on this host.
     async fn pods_on_disk(&self) -> Vec<PodUid>;
 }
-

@@ -18,8 +18,8 @@ use tokio::sync::watch;
 pub use run::{PodTask, TaskEnd};
 
 use crate::{
-    board::Board, clock::Clock, drain::Drain, events::Recorder, images::ImagePuller, pleg::PlegHandle,
-    pod_host::PodHost, records::RecordWriter, runtime_state::RuntimeState,
+    board::Board, clock::Clock, drain::Drain, events::Recorder, images::ImagePuller,
+    pleg::PlegHandle, pod_host::PodHost, records::RecordWriter, runtime_state::RuntimeState,
     throttle::Throttle,
 };
 
@@ -101,6 +101,9 @@ pub(crate) struct StartFailure {
 
 impl StartFailure {
     pub(crate) fn new(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into() }
+        Self {
+            reason,
+            message: message.into(),
+        }
     }
 }

@@ -59,7 +59,14 @@ impl RecordWriter {
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
         let (pending, wake) = (Mutex::default(), Notify::new());
-        Self { shared: Arc::new(Shared { folder, pending, wake, writing: tokio::sync::Mutex::default() }) }
+        Self {
+            shared: Arc::new(Shared {
+                folder,
+                pending,
+                wake,
+                writing: tokio::sync::Mutex::default(),
+            }),
+        }
     }
 
     /// Keeps this state of a pod.
@@ -78,7 +85,10 @@ impl RecordWriter {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<PodUid, Option<PodRecord>>> {
-        self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared
+            .pending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes what is kept, until it is dropped.
@@ -135,8 +145,13 @@ fn write(folder: &Path, uid: &PodUid, record: Option<&PodRecord>) {
     let path = path(folder, uid);
     let file = Record::<PodRecord>::at(&path);
     let result = match record {
-        Some(record) => file.save(record).map(drop).map_err(|error| ErrorChain(&error).to_string()),
-        None => file.remove().map_err(|error| ErrorChain(&error).to_string()),
+        Some(record) => file
+            .save(record)
+            .map(drop)
+            .map_err(|error| ErrorChain(&error).to_string()),
+        None => file
+            .remove()
+            .map_err(|error| ErrorChain(&error).to_string()),
     };
     if let Err(error) = result {
         warn!(record = %path.display(), error, "A record can't be written");

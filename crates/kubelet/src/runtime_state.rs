@@ -95,11 +95,20 @@ async fn look(runtime: &dyn RuntimeService, old: &RuntimeState) -> RuntimeState 
     match runtime.status(v1::StatusRequest { verbose: false }).await {
         Ok(answer) => {
             next.answered = true;
-            let conditions = answer.status.map(|status| status.conditions).unwrap_or_default();
+            let conditions = answer
+                .status
+                .map(|status| status.conditions)
+                .unwrap_or_default();
             let problem = |kind: &str, what: &str| -> Option<Arc<str>> {
-                let condition = conditions.iter().find(|condition| condition.r#type == kind)?;
+                let condition = conditions
+                    .iter()
+                    .find(|condition| condition.r#type == kind)?;
                 (!condition.status).then(|| {
-                    format!("{what} not ready: {}: {}", condition.reason, condition.message).into()
+                    format!(
+                        "{what} not ready: {}: {}",
+                        condition.reason, condition.message
+                    )
+                    .into()
                 })
             };
             next.problem = problem("RuntimeReady", "container runtime");
@@ -118,7 +127,12 @@ async fn look(runtime: &dyn RuntimeService, old: &RuntimeState) -> RuntimeState 
 
 /// Asks what does not change while the runtime runs.
 async fn identify(runtime: &dyn RuntimeService, next: &mut RuntimeState) {
-    if let Ok(answer) = runtime.version(v1::VersionRequest { version: "0.1.0".to_owned() }).await {
+    if let Ok(answer) = runtime
+        .version(v1::VersionRequest {
+            version: "0.1.0".to_owned(),
+        })
+        .await
+    {
         next.version = format!("{} {}", answer.runtime_name, answer.runtime_version).into();
     }
     // Runtimes before CRI 0.28 do not know this call; the configuration decides then.

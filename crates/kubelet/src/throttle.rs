@@ -19,7 +19,9 @@ impl Throttle {
     /// At most `at_once` calls, and those that turned out to be slow.
     #[must_use]
     pub fn new(at_once: usize) -> Self {
-        Self { permits: Semaphore::new(at_once.max(1)) }
+        Self {
+            permits: Semaphore::new(at_once.max(1)),
+        }
     }
 
     /// Waits for a turn and runs the call.

@@ -1,13 +1,10 @@
 //! Pods for the tests of this crate.
 
-use std::time::Duration;
-
 use rubelet_api::{
     container::{Container, PullPolicy, TerminationMessagePolicy},
-    network::{DnsConfig, DnsPolicy},
-    pod::{Pod, PodSource, PodSpec, RestartPolicy},
-    resources::{QosClass, ResourceAmounts, Resources},
-    security::{ContainerSecurity, PodSecurity},
+    pod::{Pod, PodSource, PodSpec},
+    resources::{ResourceAmounts, Resources},
+    security::ContainerSecurity,
 };
 use rubelet_base::{PodName, PodUid};
 
@@ -57,27 +54,9 @@ pub(crate) fn pod() -> Pod {
         annotations: Default::default(),
         source: PodSource::File,
         spec: PodSpec {
-            init_containers: Vec::new(),
             containers: vec![container("a", Default::default(), Default::default())],
-            volumes: Vec::new(),
-            restart_policy: RestartPolicy::Always,
-            termination_grace_period: Duration::from_secs(30),
-            active_deadline: None,
             node_name: "node".into(),
-            hostname: None,
-            subdomain: None,
-            set_hostname_as_fqdn: false,
-            host_network: false,
-            host_pid: false,
-            host_ipc: false,
-            share_process_namespace: false,
-            dns_policy: DnsPolicy::ClusterFirst,
-            dns_config: DnsConfig::default(),
-            host_aliases: Vec::new(),
-            security: PodSecurity::default(),
-            priority: 0,
-            priority_class: None,
-            qos: QosClass::BestEffort,
+            ..PodSpec::default()
         },
         sandbox_definition: None,
         json: "{}".into(),

@@ -134,9 +134,9 @@ fn hugepage_limits(page_sizes: &[Bytes], amounts: &BTreeMap<Bytes, Bytes>) -> Ve
 
 #[cfg(test)]
 mod tests {
-    use rubelet_api::resources::ResourceAmounts;
     use super::*;
     use crate::test_pods::{amounts, container, pod};
+    use rubelet_api::resources::ResourceAmounts;
 
     const MIB: u64 = 1 << 20;
 

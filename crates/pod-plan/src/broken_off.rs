@@ -21,11 +21,8 @@ pub(crate) fn clear(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Option<PodPla
     if ended || snapshot.target != Target::Run || !observed.containers.iter().any(is_broken_off) {
         return None;
     }
-    let (broken, whole): (Vec<_>, Vec<_>) = observed
-        .containers
-        .iter()
-        .cloned()
-        .partition(is_broken_off);
+    let (broken, whole): (Vec<_>, Vec<_>) =
+        observed.containers.iter().cloned().partition(is_broken_off);
     let mut actions = Actions {
         why: broken
             .iter()

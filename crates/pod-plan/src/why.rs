@@ -107,7 +107,10 @@ impl fmt::Display for Why {
             }
             Self::WaitsForInit(name) => write!(f, "waits for init container {name} to end"),
             Self::StartBrokenOff(name) => {
-                write!(f, "the start of container {name} was broken off; it counts as not made")
+                write!(
+                    f,
+                    "the start of container {name} was broken off; it counts as not made"
+                )
             }
             Self::Starts(name, cause) => write!(f, "starts container {name}: {cause}"),
             Self::Kills(name, cause) => write!(f, "stops container {name}: {cause}"),

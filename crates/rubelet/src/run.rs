@@ -193,7 +193,9 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
 
 /// Ends when another process wants the lock file; never without one.
 async fn contention(path: Option<std::path::PathBuf>) -> anyhow::Result<()> {
-    let Some(path) = path else { return std::future::pending().await };
+    let Some(path) = path else {
+        return std::future::pending().await;
+    };
     tokio::task::spawn_blocking(move || lock::wait_for_contention(&path))
         .await
         .context("watching the lock file")?

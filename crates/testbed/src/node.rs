@@ -226,6 +226,17 @@ impl Node {
         Ok(response.text())
     }
 
+    /// Waits until a container has written a text; all that it wrote.
+    ///
+    /// # Errors
+    /// When that takes longer than [`TIMEOUT`].
+    pub fn wait_log(&self, pod: &str, container: &str, part: &str) -> Result<String> {
+        let what = format!("container {container} of pod {pod} has written {part:?}");
+        self.agent.wait_for(&what, TIMEOUT, |_| {
+            Ok(Some(self.log(pod, container)?).filter(|log| log.contains(part)))
+        })
+    }
+
     /// The events of a pod: type, reason and message.
     ///
     /// # Errors

@@ -79,7 +79,11 @@ impl Registry {
 
     /// Lets all requests wait while `meanwhile` runs.
     pub fn held<T>(&self, meanwhile: impl FnOnce() -> T) -> T {
-        let _closed = self.shared.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        let _closed = self
+            .shared
+            .gate
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         meanwhile()
     }
 }
@@ -116,7 +120,9 @@ impl Content {
         let mut blobs = BTreeMap::new();
         for descriptor in [entry, &inner["config"]].into_iter().chain(layers) {
             let (digest, media_type) = digest_and_type(descriptor)?;
-            let bytes = files.remove(&path_of(&digest)).context("a blob is missing")?;
+            let bytes = files
+                .remove(&path_of(&digest))
+                .context("a blob is missing")?;
             blobs.insert(digest, (media_type, bytes));
         }
         Ok(Self { manifest, blobs })
@@ -161,7 +167,10 @@ fn answer(mut stream: &TcpStream, shared: &Shared) -> std::io::Result<()> {
         input.read_exact(&mut record)?;
         let length = u16::from_be_bytes([record[3], record[4]]);
         std::io::copy(&mut input.take(length.into()), &mut std::io::sink())?;
-        return write!(stream, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+        return write!(
+            stream,
+            "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"
+        );
     }
     let mut head = input.lines();
     let request = head.next().transpose()?.unwrap_or_default();
@@ -183,7 +192,11 @@ fn answer(mut stream: &TcpStream, shared: &Shared) -> std::io::Result<()> {
         None => "",
     };
     let Some((media_type, bytes)) = content.blobs.get(digest) else {
-        let status = if path == "/v2/" { "200 OK" } else { "404 Not Found" };
+        let status = if path == "/v2/" {
+            "200 OK"
+        } else {
+            "404 Not Found"
+        };
         return write!(
             stream,
             "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"

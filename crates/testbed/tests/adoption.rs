@@ -12,8 +12,9 @@ use outside::truth::{instances, running};
 use outside::{Instances, PodText, TIMEOUT, states};
 use rubelet_testbed::agent::Notification;
 use rubelet_testbed::cleanup::processes;
+use rubelet_testbed::cri_truth::Sandbox;
 use rubelet_testbed::status::is_ready;
-use rubelet_testbed::{Agent, Containerd, wait};
+use rubelet_testbed::{Agent, Containerd, CriTruth, wait};
 use serde_json::Value;
 
 /// How often the agent is killed.
@@ -35,8 +36,8 @@ fn a_hundred_kills_at_random_moments_restart_nothing_and_double_nothing() {
         "every container was made once: {before:#?}"
     );
     assert_made_once(&before);
-    let mut statuses = statuses(&agent);
-    let sandboxes = truth.sandboxes().unwrap();
+    let mut shown = pods_of(&agent).unwrap();
+    let sandboxes = sandboxes(&truth);
 
     let mut chance = Chance::new(SEED);
     agent.kill9().unwrap();
@@ -45,9 +46,9 @@ fn a_hundred_kills_at_random_moments_restart_nothing_and_double_nothing() {
         let damaged = full.then(|| damage_a_record(&agent, &mut chance));
         agent.start().unwrap();
         let moment = if let Some(damaged) = damaged {
-            watch_it_start(&agent, &statuses, &damaged);
+            watch_it_start(&agent, &shown, &damaged);
             // What was lost with the record was made anew, and is kept from now on.
-            statuses = self::statuses(&agent);
+            shown = pods_of(&agent).unwrap();
             "a full start".to_owned()
         } else {
             wait_some(&agent, &mut chance)
@@ -59,9 +60,9 @@ fn a_hundred_kills_at_random_moments_restart_nothing_and_double_nothing() {
             "round {round} of seed {SEED}, after {moment}"
         );
     }
-    assert_eq!(truth.sandboxes().unwrap(), sandboxes);
+    assert_eq!(self::sandboxes(&truth), sandboxes);
     agent.start().unwrap();
-    watch_it_start(&agent, &statuses, "");
+    watch_it_start(&agent, &shown, "");
     assert_eq!(instances(&truth), before);
 }
 
@@ -81,6 +82,12 @@ fn ten_pods() -> Vec<PodText> {
     pods
 }
 
+fn sandboxes(truth: &CriTruth) -> Vec<Sandbox> {
+    let mut sandboxes = truth.sandboxes().unwrap();
+    sandboxes.sort_by(|a, b| a.id.cmp(&b.id));
+    sandboxes
+}
+
 fn assert_made_once(instances: &Instances) {
     for (container, found) in instances {
         assert!(
@@ -90,11 +97,17 @@ fn assert_made_once(instances: &Instances) {
     }
 }
 
-/// The complete statuses of all pods, by UID.
-fn statuses(agent: &Agent) -> BTreeMap<String, Value> {
-    let pods = agent.pods().unwrap().into_iter();
-    pods.map(|mut pod| (uid(&pod).to_owned(), pod["status"].take()))
-        .collect()
+/// All pods, by UID, without what each start of the agent makes anew: the version of the object and
+/// the time at which the manifest was seen.
+fn pods_of(agent: &Agent) -> anyhow::Result<BTreeMap<String, Value>> {
+    let pods = agent.pods()?.into_iter();
+    Ok(pods
+        .map(|mut pod| {
+            pod["metadata"]["resourceVersion"].take();
+            pod["metadata"]["annotations"]["kubernetes.io/config.seen"].take();
+            (uid(&pod).to_owned(), pod)
+        })
+        .collect())
 }
 
 fn uid(pod: &Value) -> &str {
@@ -111,13 +124,13 @@ fn watch_it_start(agent: &Agent, expected: &BTreeMap<String, Value>, damaged: &s
                 // The socket of the killed agent may still be there.
                 return Ok(None);
             }
-            let pods = agent.pods()?;
-            for pod in &pods {
-                let (name, uid) = (&pod["metadata"]["name"], uid(pod));
-                let (mut shown, mut before) = (pod["status"].clone(), expected[uid].clone());
+            let pods = pods_of(agent)?;
+            for (uid, pod) in &pods {
+                let name = &pod["metadata"]["name"];
+                let (mut shown, mut before) = (pod.clone(), expected[uid].clone());
                 if uid == damaged {
-                    let first = shown["containerStatuses"][0]["state"].to_string();
-                    let started = shown["startTime"].as_str().unwrap_or("none");
+                    let first = shown["status"]["containerStatuses"][0]["state"].to_string();
+                    let started = shown["status"]["startTime"].as_str().unwrap_or("none");
                     assert!(*started <= *first_time(&first), "{name} began {started}");
                     forget_what_only_the_record_knew(&mut shown);
                     forget_what_only_the_record_knew(&mut before);
@@ -133,10 +146,16 @@ fn watch_it_start(agent: &Agent, expected: &BTreeMap<String, Value>, damaged: &s
 /// The first time in a container's state.
 fn first_time(state: &str) -> String {
     let from = state.find("startedAt").expect("the container has started");
-    state[from..].split('"').nth(2).unwrap_or_default().to_owned()
+    state[from..]
+        .split('"')
+        .nth(2)
+        .unwrap_or_default()
+        .to_owned()
 }
 
-fn forget_what_only_the_record_knew(status: &mut Value) {
+fn forget_what_only_the_record_knew(pod: &mut Value) {
+    pod["metadata"]["creationTimestamp"].take();
+    let status = &mut pod["status"];
     status["startTime"].take();
     if status["phase"] == "Succeeded" {
         // The runtime gave the address back with the sandbox.
@@ -250,7 +269,11 @@ fn kills_during_the_first_start_of_pods_leave_each_container_exactly_once() {
             .iter()
             .filter(|sandbox| sandbox.pod == name && sandbox.ready);
         let expected = usize::from(pod.name() != "ended");
-        assert_eq!(ready.count(), expected, "sandboxes of {name}: {sandboxes:#?}");
+        assert_eq!(
+            ready.count(),
+            expected,
+            "sandboxes of {name}: {sandboxes:#?}"
+        );
         let pod = agent.pod(pod.name()).unwrap().unwrap();
         assert!(
             states::restarts(&pod).iter().all(|(_, count)| *count == 0),

@@ -36,7 +36,10 @@ fn literal(name: &str, value: &str) -> Value {
 
 /// The variables that a container of such a pod has, of those whose names begin with `T_`.
 fn variables(node: &Node, name: &str, env: &[Value], more: &Value) -> Result<Vec<String>> {
-    let main = with(shell("main", "env | grep ^T_ | sort"), &json!({ "env": env }));
+    let main = with(
+        shell("main", "env | grep ^T_ | sort"),
+        &json!({ "env": env }),
+    );
     let bounded = with(
         shell("bounded", "true"),
         &json!({ "resources": {
@@ -103,7 +106,11 @@ fn variables_hold_what_the_pod_and_the_node_are() -> Result<()> {
     }});
     let found = variables(&node, "fields", &fields, &more)?;
     let seen = node.pod("fields")?.context("the pod is shown")?;
-    let text = |path: &str| seen.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    let text = |path: &str| {
+        seen.pointer(path)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let (host, ip) = (text("/status/hostIP"), text("/status/podIP"));
     let subnet = node.containerd().scratch().subnet();
     let prefix = subnet.trim_end_matches("0/24");
@@ -111,7 +118,10 @@ fn variables_hold_what_the_pod_and_the_node_are() -> Result<()> {
     assert!(!host.is_empty(), "the node has an address");
     let all = |path: &str| -> String {
         let ips = seen["status"][path].as_array();
-        let ips = ips.into_iter().flatten().filter_map(|one| one["ip"].as_str());
+        let ips = ips
+            .into_iter()
+            .flatten()
+            .filter_map(|one| one["ip"].as_str());
         ips.collect::<Vec<_>>().join(",")
     };
     assert_eq!(
@@ -232,7 +242,10 @@ fn the_pods_names_are_in_its_hosts_file() -> Result<()> {
 
     let ip = |name: &str| -> Result<String> {
         let seen = node.pod(name)?.context("the pod is shown")?;
-        Ok(seen["status"]["podIP"].as_str().unwrap_or_default().to_owned())
+        Ok(seen["status"]["podIP"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned())
     };
     let loopback = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n\
                     fe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\n\
@@ -292,7 +305,11 @@ fn resolver(text: &str) -> [String; 3] {
 #[test]
 fn the_resolver_is_set_up_as_the_dns_policy_and_the_pods_own_settings_say() -> Result<()> {
     let node = Node::start_with(with_cluster_dns)?;
-    let host = ["192.0.2.1 192.0.2.2", "corp.example lab.example", "timeout:2"];
+    let host = [
+        "192.0.2.1 192.0.2.2",
+        "corp.example lab.example",
+        "timeout:2",
+    ];
     let cluster = "default.svc.cluster.local svc.cluster.local cluster.local";
     let of_cluster = format!("{cluster} corp.example lab.example");
     let own = json!({
@@ -301,7 +318,11 @@ fn the_resolver_is_set_up_as_the_dns_policy_and_the_pods_own_settings_say() -> R
         "options": [{ "name": "ndots", "value": "2" }, { "name": "edns0" }],
     });
     let cases = [
-        ("dns-default", json!({ "dnsPolicy": "Default" }), host.map(str::to_owned)),
+        (
+            "dns-default",
+            json!({ "dnsPolicy": "Default" }),
+            host.map(str::to_owned),
+        ),
         (
             "dns-cluster",
             json!({ "dnsPolicy": "ClusterFirst" }),
@@ -319,7 +340,11 @@ fn the_resolver_is_set_up_as_the_dns_policy_and_the_pods_own_settings_say() -> R
         (
             "dns-none",
             json!({ "dnsPolicy": "None", "dnsConfig": own }),
-            ["192.0.2.20".into(), "own.example".into(), "ndots:2 edns0".into()],
+            [
+                "192.0.2.20".into(),
+                "own.example".into(),
+                "ndots:2 edns0".into(),
+            ],
         ),
         (
             "dns-host",
@@ -350,7 +375,11 @@ fn the_resolver_is_set_up_as_the_dns_policy_and_the_pods_own_settings_say() -> R
     for (name, _, expected) in &cases {
         assert_eq!(&resolver(&node.finished(name)?), expected, "{name}");
     }
-    node.wait_event("dns-limit", "DNSConfigForming", "192.0.2.1 192.0.2.2 192.0.2.21")?;
+    node.wait_event(
+        "dns-limit",
+        "DNSConfigForming",
+        "192.0.2.1 192.0.2.2 192.0.2.21",
+    )?;
     Ok(())
 }
 
@@ -389,11 +418,36 @@ fn a_container_can_leave_a_message_in_a_file_or_in_its_log() -> Result<()> {
     });
     let fill = "seq -w 1 1000 | while read n; do echo line $n; done";
     let cases = [
-        ("file", "echo all is well > /dev/termination-log", json!({}), "all is well\n".to_owned()),
-        ("custom", "echo as a user > /run/farewell; exit 3", custom, "as a user\n".into()),
-        ("silent", "echo only in the log; exit 3", json!({}), String::new()),
-        ("log", "echo last words; exit 3", fallback.clone(), "last words\n".into()),
-        ("good-end", "echo last words", fallback.clone(), String::new()),
+        (
+            "file",
+            "echo all is well > /dev/termination-log",
+            json!({}),
+            "all is well\n".to_owned(),
+        ),
+        (
+            "custom",
+            "echo as a user > /run/farewell; exit 3",
+            custom,
+            "as a user\n".into(),
+        ),
+        (
+            "silent",
+            "echo only in the log; exit 3",
+            json!({}),
+            String::new(),
+        ),
+        (
+            "log",
+            "echo last words; exit 3",
+            fallback.clone(),
+            "last words\n".into(),
+        ),
+        (
+            "good-end",
+            "echo last words",
+            fallback.clone(),
+            String::new(),
+        ),
         (
             "both",
             "echo in the log; echo in the file > /dev/termination-log; exit 3",
@@ -403,14 +457,17 @@ fn a_container_can_leave_a_message_in_a_file_or_in_its_log() -> Result<()> {
     ];
     for (name, script, more, _) in &cases {
         let main = with(shell("main", script), more);
-        node.apply(&ends(&format!("says-{name}"), &json!({ "containers": [main] })))?;
+        node.apply(&ends(
+            &format!("says-{name}"),
+            &json!({ "containers": [main] }),
+        ))?;
     }
     let long = shell("main", &format!("{fill} > /dev/termination-log"));
     node.apply(&ends("says-much", &json!({ "containers": [long] })))?;
     let long = with(shell("main", &format!("{fill}; exit 3")), &fallback);
     node.apply(&ends("logs-much", &json!({ "containers": [long] })))?;
-    let four = ["a", "b", "c", "d"]
-        .map(|name| shell(name, &format!("{fill} > /dev/termination-log")));
+    let four =
+        ["a", "b", "c", "d"].map(|name| shell(name, &format!("{fill} > /dev/termination-log")));
     node.apply(&ends("four-say-much", &json!({ "containers": four })))?;
 
     for (name, _, _, message) in &cases {
@@ -422,13 +479,25 @@ fn a_container_can_leave_a_message_in_a_file_or_in_its_log() -> Result<()> {
     assert_eq!(much.len(), 4096);
     assert!(much.ends_with("line 0999\nline 1000\n"), "{much}");
     let much = said(&node.wait_end("logs-much")?, "main");
-    assert_eq!(much.lines().count(), 80, "of a log, so many lines are kept: {much}");
+    assert_eq!(
+        much.lines().count(),
+        80,
+        "of a log, so many lines are kept: {much}"
+    );
     assert!(much.ends_with("line 0999\nline 1000\n"), "{much}");
     let four = node.wait("four-say-much", "has ended", has_ended)?;
     for name in ["a", "b", "c", "d"] {
         let length = said(&four, name).len();
-        assert_eq!(length, 12 * 1024 / 4, "all of a pod together may say 12 KiB");
+        assert_eq!(
+            length,
+            12 * 1024 / 4,
+            "all of a pod together may say 12 KiB"
+        );
     }
-    assert!(Path::new("/dev/termination-log").symlink_metadata().is_err());
+    assert!(
+        Path::new("/dev/termination-log")
+            .symlink_metadata()
+            .is_err()
+    );
     Ok(())
 }

@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 
 fn of(name: &str, image: &str, policy: &str) -> Value {
     let image = json!({ "image": image, "imagePullPolicy": policy });
-    pod(name, &json!({ "containers": [with(waiting("main"), &image)] }))
+    pod(
+        name,
+        &json!({ "containers": [with(waiting("main"), &image)] }),
+    )
 }
 
 /// Waits until the container waits for `reason`; the message.
@@ -51,7 +54,13 @@ fn an_image_that_is_absent_and_must_not_be_pulled_keeps_the_container_waiting() 
         r#"Container image "localhost/rubelet/absent:1" is not present with pull policy of Never"#;
     assert_eq!(message, text);
     has_event(&node, "never", "Warning", "ErrImageNeverPull", text)?;
-    has_event(&node, "never", "Warning", "Failed", "Error: ErrImageNeverPull")?;
+    has_event(
+        &node,
+        "never",
+        "Warning",
+        "Failed",
+        "Error: ErrImageNeverPull",
+    )?;
     mend(&node, "never")
 }
 
@@ -63,7 +72,13 @@ fn a_name_that_no_image_can_have_is_told() -> Result<()> {
     let start = r#"Failed to apply default image tag "Bad//Name": "#;
     assert!(message.starts_with(start), "{message}");
     has_event(&node, "invalid", "Warning", "InspectFailed", &message)?;
-    has_event(&node, "invalid", "Warning", "Failed", "Error: InvalidImageName")?;
+    has_event(
+        &node,
+        "invalid",
+        "Warning",
+        "Failed",
+        "Error: InvalidImageName",
+    )?;
     mend(&node, "invalid")
 }
 
@@ -105,11 +120,17 @@ fn an_image_is_pulled_when_the_policy_asks_for_it() -> Result<()> {
     let status = container(&seen, "main");
     assert_eq!(status["image"], image);
     let id = status["imageID"].as_str().unwrap_or_default();
-    assert!(id.contains("@sha256:"), "{id} names the content by its digest");
+    assert!(
+        id.contains("@sha256:"),
+        "{id} names the content by its digest"
+    );
     assert_eq!(registry.pulls(), 1);
     let start = format!("Successfully pulled image {image:?} in ");
     let event = node.wait_event("pull-missing", "Pulled", &start)?;
-    assert!(event.contains(" including waiting). Image size: "), "{event}");
+    assert!(
+        event.contains(" including waiting). Image size: "),
+        "{event}"
+    );
 
     node.apply(&of("pull-present", &image, "IfNotPresent"))?;
     node.wait_ready("pull-present")?;

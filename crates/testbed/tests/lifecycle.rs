@@ -86,10 +86,15 @@ fn a_container_that_ends_is_started_again_as_the_policy_says() -> Result<()> {
 fn second_restart_comes_after_ten_seconds(node: &Node) -> Result<()> {
     let made = |attempt: u32| -> Result<Option<i64>> {
         let found = node.containers("always-1")?;
-        Ok(found.iter().find(|one| one.attempt == attempt).map(|one| one.created_at))
+        Ok(found
+            .iter()
+            .find(|one| one.attempt == attempt)
+            .map(|one| one.created_at))
     };
     let first = made(1)?.context("the container of the first restart is kept")?;
-    let second = node.agent().wait_for("the second restart", TIMEOUT, |_| made(2))?;
+    let second = node
+        .agent()
+        .wait_for("the second restart", TIMEOUT, |_| made(2))?;
     let pause = Duration::from_nanos((second - first).unsigned_abs());
     assert!(
         (10..16).contains(&pause.as_secs()),
@@ -102,7 +107,10 @@ fn second_restart_comes_after_ten_seconds(node: &Node) -> Result<()> {
     let doubled = message.as_str().unwrap_or_default();
     assert!(doubled.starts_with("back-off 20s "), "{doubled}");
     let kept = node.containers("always-1")?.len();
-    assert!(kept <= 2, "the newest container of a name and the one before it are kept, not {kept}");
+    assert!(
+        kept <= 2,
+        "the newest container of a name and the one before it are kept, not {kept}"
+    );
     Ok(())
 }
 
@@ -413,7 +421,9 @@ fn a_removed_pod_gets_sigterm_then_sigkill_and_leaves_nothing() -> Result<()> {
     assert_eq!(ending["metadata"]["deletionGracePeriodSeconds"], 3);
     node.agent()
         .wait_for("the container that obeys has ended", TIMEOUT, |_| {
-            let runs = node.truth().running(&node.agent().full_name("removal"), "obeys")?;
+            let runs = node
+                .truth()
+                .running(&node.agent().full_name("removal"), "obeys")?;
             Ok(runs.is_none().then_some(()))
         })?;
     assert!(

@@ -41,8 +41,8 @@ fn value(node: &Node, path: &str, file: &str) -> Result<String> {
 
 /// Shares, quota and limit of memory of a cgroup.
 fn values(node: &Node, path: &str) -> Result<[String; 3]> {
-    let [shares, quota, memory] =
-        ["cpu.shares", "cpu.cfs_quota_us", "memory.limit_in_bytes"].map(|file| value(node, path, file));
+    let [shares, quota, memory] = ["cpu.shares", "cpu.cfs_quota_us", "memory.limit_in_bytes"]
+        .map(|file| value(node, path, file));
     Ok([shares?, quota?, memory?])
 }
 
@@ -73,10 +73,18 @@ fn a_guaranteed_pod_has_what_it_asks_for_and_no_more() -> Result<()> {
     assert_eq!(seen["status"]["qosClass"], "Guaranteed");
     let path = cgroup_of(&seen, "");
     let memory = (32 * MI).to_string();
-    assert_eq!(values(&node, &path)?, three(512, 50_000, &memory), "the pod");
+    assert_eq!(
+        values(&node, &path)?,
+        three(512, 50_000, &memory),
+        "the pod"
+    );
     let id = node.running("guaranteed", "main")?.id;
     let inner = format!("{path}/{id}");
-    assert_eq!(values(&node, &inner)?, three(512, 50_000, &memory), "the container");
+    assert_eq!(
+        values(&node, &inner)?,
+        three(512, 50_000, &memory),
+        "the container"
+    );
     assert_eq!(value(&node, &path, "cpu.cfs_period_us")?, "100000");
     assert_eq!(value(&node, &path, "pids.max")?, PIDS.to_string());
 
@@ -101,7 +109,10 @@ fn a_burstable_pod_has_shares_by_its_requests_and_the_limits_it_names() -> Resul
         &json!({ "memory": "32Mi" }),
     );
     let open = bounded("open", &json!({ "cpu": "200m" }), &json!({}));
-    node.apply(&pod("burstable", &json!({ "containers": [bounded_one, open] })))?;
+    node.apply(&pod(
+        "burstable",
+        &json!({ "containers": [bounded_one, open] }),
+    ))?;
     let seen = node.wait_ready("burstable")?;
     assert_eq!(seen["status"]["qosClass"], "Burstable");
     let path = cgroup_of(&seen, "burstable/");
@@ -118,9 +129,15 @@ fn a_burstable_pod_has_shares_by_its_requests_and_the_limits_it_names() -> Resul
     assert_eq!(of("open")?, three(204, -1, UNLIMITED));
 
     let cpus = std::thread::available_parallelism()?.get() as u64;
-    assert_eq!(value(&node, "kubepods", "cpu.shares")?, (cpus * 1024).to_string());
+    assert_eq!(
+        value(&node, "kubepods", "cpu.shares")?,
+        (cpus * 1024).to_string()
+    );
     let tier: u64 = value(&node, "kubepods/burstable", "cpu.shares")?.parse()?;
-    assert!(tier >= 307, "the tier has the sum of its pods' requests, not {tier}");
+    assert!(
+        tier >= 307,
+        "the tier has the sum of its pods' requests, not {tier}"
+    );
 
     let info = std::fs::read_to_string("/proc/meminfo")?;
     let total = info.lines().find_map(|line| {
@@ -136,7 +153,10 @@ fn a_burstable_pod_has_shares_by_its_requests_and_the_limits_it_names() -> Resul
 #[test]
 fn a_best_effort_pod_has_what_is_left_over() -> Result<()> {
     let node = node()?;
-    node.apply(&pod("best-effort", &json!({ "containers": [waiting("main")] })))?;
+    node.apply(&pod(
+        "best-effort",
+        &json!({ "containers": [waiting("main")] }),
+    ))?;
     let seen = node.wait_ready("best-effort")?;
     assert_eq!(seen["status"]["qosClass"], "BestEffort");
     let path = cgroup_of(&seen, "besteffort/");
@@ -154,7 +174,10 @@ fn an_edit_of_limits_reaches_the_pod_and_its_container() -> Result<()> {
     let node = node()?;
     let of = |limits: Value, requests: Value| {
         let main = bounded("main", &requests, &limits);
-        pod("resized", &json!({ "containers": [main, waiting_with_limits()] }))
+        pod(
+            "resized",
+            &json!({ "containers": [main, waiting_with_limits()] }),
+        )
     };
     node.apply(&of(json!({ "cpu": "100m", "memory": "16Mi" }), json!({})))?;
     let seen = node.wait_ready("resized")?;
@@ -168,11 +191,22 @@ fn an_edit_of_limits_reaches_the_pod_and_its_container() -> Result<()> {
     })?;
     let id = node.running("resized", "main")?.id;
     let inner = format!("{path}/{id}");
-    assert_eq!(values(&node, &inner)?, three(204, 20_000, &memory(64)), "the container");
-    assert_eq!(values(&node, &path)?, three(307, 30_000, &memory(80)), "the pod");
+    assert_eq!(
+        values(&node, &inner)?,
+        three(204, 20_000, &memory(64)),
+        "the container"
+    );
+    assert_eq!(
+        values(&node, &path)?,
+        three(307, 30_000, &memory(80)),
+        "the pod"
+    );
 
     // A lower request makes the pod burstable: another place in the tree, thus another sandbox.
-    node.apply(&of(json!({ "cpu": "200m", "memory": "64Mi" }), json!({ "cpu": "50m" })))?;
+    node.apply(&of(
+        json!({ "cpu": "200m", "memory": "64Mi" }),
+        json!({ "cpu": "50m" }),
+    ))?;
     let seen = node.wait("resized", "is burstable", |pod| {
         is_ready(pod) && restarts(pod, "main") == 2
     })?;
@@ -199,7 +233,11 @@ fn an_edit_of_limits_reaches_the_pod_and_its_container() -> Result<()> {
 }
 
 fn waiting_with_limits() -> Value {
-    bounded("other", &json!({}), &json!({ "cpu": "100m", "memory": "16Mi" }))
+    bounded(
+        "other",
+        &json!({}),
+        &json!({ "cpu": "100m", "memory": "16Mi" }),
+    )
 }
 
 #[test]
@@ -218,9 +256,15 @@ fn what_uses_more_memory_than_its_limit_is_killed_and_told() -> Result<()> {
         has_ended(pod) && container(pod, "main")["state"]["terminated"]["reason"] == "OOMKilled"
     })?;
     assert_eq!(seen["status"]["phase"], "Failed");
-    assert_eq!(container(&seen, "main")["state"]["terminated"]["exitCode"], 137);
+    assert_eq!(
+        container(&seen, "main")["state"]["terminated"]["exitCode"],
+        137
+    );
     let end = &container(&seen, "modest")["state"]["terminated"];
-    assert_eq!(end["reason"], "Completed", "its neighbour has a limit of its own");
+    assert_eq!(
+        end["reason"], "Completed",
+        "its neighbour has a limit of its own"
+    );
     Ok(())
 }
 
@@ -233,7 +277,10 @@ fn a_pod_can_have_so_many_processes_and_no_more() -> Result<()> {
     node.apply(&pod("forks", &spec))?;
     node.wait_end("forks")?;
     let log = node.log("forks", "main")?;
-    assert!(log.contains("can't fork: Resource temporarily unavailable"), "{log}");
+    assert!(
+        log.contains("can't fork: Resource temporarily unavailable"),
+        "{log}"
+    );
     assert!(!log.contains("no limit"), "{log}");
     Ok(())
 }

@@ -39,7 +39,11 @@ fn an_empty_dir_is_shared_by_the_pods_containers_and_lives_as_long_as_the_pod() 
     let sh = |name: &str, script: &str| node.exec("empty-dir", name, &["sh", "-c", script]);
     let mounted = |path: &str| sh("one", &format!("grep ' {path} ' /proc/mounts"));
 
-    assert_eq!(sh("one", "ls -A /disk /memory | grep -v :")?.trim(), "", "they begin empty");
+    assert_eq!(
+        sh("one", "ls -A /disk /memory | grep -v :")?.trim(),
+        "",
+        "they begin empty"
+    );
     let memory = mounted("/memory")?;
     assert!(memory.starts_with("tmpfs "), "{memory}");
     assert!(memory.contains("size=4096k"), "{memory}");
@@ -47,21 +51,40 @@ fn an_empty_dir_is_shared_by_the_pods_containers_and_lives_as_long_as_the_pod() 
     sh("one", "head -c 3145728 /dev/zero > /memory/fits")?;
     let full = sh("one", "dd if=/dev/zero of=/memory/more bs=64k count=32").unwrap_err();
     assert!(full.to_string().contains("No space left"), "{full:#}");
+    sh("one", "rm /memory/*")?;
 
     sh("one", "echo kept > /disk/file; echo kept > /memory/file")?;
-    assert_eq!(sh("two", "cat /disk/file /memory/file")?, "kept\nkept\n", "both see it");
-    let on_disk = node.pod_dir("empty-dir")?.join("volumes/kubernetes.io~empty-dir/disk");
+    assert_eq!(
+        sh("two", "cat /disk/file /memory/file")?,
+        "kept\nkept\n",
+        "both see it"
+    );
+    let on_disk = node
+        .pod_dir("empty-dir")?
+        .join("volumes/kubernetes.io~empty-dir/disk");
     assert_eq!(fs::read_to_string(on_disk.join("file"))?, "kept\n");
-    assert_eq!(fs::metadata(&on_disk)?.mode() & 0o7777, 0o777, "open to every user");
+    assert_eq!(
+        fs::metadata(&on_disk)?.mode() & 0o7777,
+        0o777,
+        "open to every user"
+    );
 
     processes::kill(node.truth().pid(&node.running("empty-dir", "one")?.id)?)?;
     node.wait("empty-dir", "has its container again", |pod| {
         is_ready(pod) && restarts(pod, "one") == 1
     })?;
-    assert_eq!(sh("one", "cat /disk/file /memory/file")?, "kept\nkept\n", "a restart keeps it");
+    assert_eq!(
+        sh("one", "cat /disk/file /memory/file")?,
+        "kept\nkept\n",
+        "a restart keeps it"
+    );
 
     let dir = node.pod_dir("empty-dir")?;
-    assert_eq!(mounts::below(&dir)?.len(), 1, "the volume in memory is mounted");
+    assert_eq!(
+        mounts::below(&dir)?.len(),
+        1,
+        "the volume in memory is mounted"
+    );
     node.remove("empty-dir")?;
     node.wait_gone("empty-dir")?;
     assert!(!dir.exists(), "the volumes go with the pod");
@@ -78,7 +101,11 @@ fn a_host_path_is_mounted_if_it_is_what_its_type_says() -> Result<()> {
     fs::write(at("there/inside"), "from the host")?;
     fs::write(at("file"), "from the host")?;
     let _listener = UnixListener::bind(at("socket"))?;
-    stdout_of(Command::new("mknod").arg(at("block")).args(["b", "7", "250"]))?;
+    stdout_of(
+        Command::new("mknod")
+            .arg(at("block"))
+            .args(["b", "7", "250"]),
+    )?;
     let volumes = [
         ("untyped", at("there"), ""),
         ("absent", at("made-by-runtime"), ""),
@@ -111,7 +138,10 @@ fn a_host_path_is_mounted_if_it_is_what_its_type_says() -> Result<()> {
          /char character special file\n\
          /block block special file\n"
     );
-    assert_eq!(fs::read_to_string(at("new/directory/made"))?, "from the pod\n");
+    assert_eq!(
+        fs::read_to_string(at("new/directory/made"))?,
+        "from the pod\n"
+    );
     let mode = |name: &str| fs::metadata(at(name)).map(|found| found.mode() & 0o7777);
     assert_eq!((mode("new/directory")?, mode("newfile")?), (0o755, 0o644));
     node.remove("host-path")?;
@@ -134,7 +164,12 @@ fn a_host_path_of_another_type_keeps_the_pod_waiting_until_it_is_right() -> Resu
         ("a-directory", at("directory"), "FileOrCreate", "file"),
         ("no-socket", at("file"), "Socket", "socket file"),
         ("no-char", at("file"), "CharDevice", "character device"),
-        ("no-block", "/dev/null".into(), "BlockDevice", "block device"),
+        (
+            "no-block",
+            "/dev/null".into(),
+            "BlockDevice",
+            "block device",
+        ),
     ];
     for (name, path, kind, _) in &cases {
         let spec = json!({
@@ -190,7 +225,11 @@ fn a_sub_path_mounts_a_part_of_a_volume_and_nothing_outside_of_it() -> Result<()
         { "name": "data", "mountPath": "/expression", "subPathExpr": "of/$(POD)-$(KIND)" },
         { "name": "data", "mountPath": "/data" },
     ]);
-    let all = [mounts.to_vec(), expression.as_array().cloned().unwrap_or_default()].concat();
+    let all = [
+        mounts.to_vec(),
+        expression.as_array().cloned().unwrap_or_default(),
+    ]
+    .concat();
     let script = "cat /folder/file /file /link/file /rooted/file /guarded/file; \
                   echo x > /created/x; echo x > /expression/x; echo x > /guarded/x; \
                   cd /data; find . -name x | sort; ls /data/new";
@@ -346,7 +385,9 @@ fn the_pods_folder_is_laid_out_as_the_kubelet_does() -> Result<()> {
 
     node.remove("layout")?;
     node.wait_gone("layout")?;
-    node.agent().wait_for("the folder is gone", TIMEOUT, |_| Ok((!dir.exists()).then_some(())))
+    node.agent().wait_for("the folder is gone", TIMEOUT, |_| {
+        Ok((!dir.exists()).then_some(()))
+    })
 }
 
 /// Paths below `dir`, with the random name of each termination message replaced.

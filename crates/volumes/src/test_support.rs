@@ -1,13 +1,8 @@
 //! Folders and pods for the tests of this crate.
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
-use rubelet_api::{
-    network::{DnsConfig, DnsPolicy},
-    pod::{Pod, PodSource, PodSpec, RestartPolicy},
-    resources::QosClass,
-    security::PodSecurity,
-};
+use rubelet_api::pod::{Pod, PodSource, PodSpec};
 use rubelet_base::{PodName, PodUid};
 use rubelet_host::{
     mount,
@@ -75,27 +70,8 @@ pub(crate) fn pod() -> Pod {
         annotations: Default::default(),
         source: PodSource::File,
         spec: PodSpec {
-            init_containers: Vec::new(),
-            containers: Vec::new(),
-            volumes: Vec::new(),
-            restart_policy: RestartPolicy::Always,
-            termination_grace_period: Duration::from_secs(30),
-            active_deadline: None,
             node_name: "node".into(),
-            hostname: None,
-            subdomain: None,
-            set_hostname_as_fqdn: false,
-            host_network: false,
-            host_pid: false,
-            host_ipc: false,
-            share_process_namespace: false,
-            dns_policy: DnsPolicy::ClusterFirst,
-            dns_config: DnsConfig::default(),
-            host_aliases: Vec::new(),
-            security: PodSecurity::default(),
-            priority: 0,
-            priority_class: None,
-            qos: QosClass::BestEffort,
+            ..PodSpec::default()
         },
         sandbox_definition: None,
         json: "{}".into(),

@@ -395,7 +395,10 @@ fn a_kill_hits_every_process_of_the_cgroup_and_of_those_within_and_no_other() {
     let mut children: Vec<_> = (0..3)
         .map(|_| Command::new("sleep").arg("600").spawn().unwrap())
         .collect();
-    let pids: Vec<String> = children.iter().map(|child| child.id().to_string()).collect();
+    let pids: Vec<String> = children
+        .iter()
+        .map(|child| child.id().to_string())
+        .collect();
     let within = format!("{}\n0\n", pids[1]);
     put(
         root.path(),
@@ -410,7 +413,10 @@ fn a_kill_hits_every_process_of_the_cgroup_and_of_those_within_and_no_other() {
     assert_eq!(cgroups.kill(&path("/pod/e")).unwrap(), 0);
     for child in &mut children[..2] {
         let status = child.wait().unwrap();
-        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
+        assert_eq!(
+            std::os::unix::process::ExitStatusExt::signal(&status),
+            Some(9)
+        );
     }
     assert_eq!(children[2].try_wait().unwrap(), None);
     children[2].kill().unwrap();

@@ -36,14 +36,19 @@ pub(super) struct PodCgroups {
 
 impl PodCgroups {
     pub(super) fn new(settings: &HostSettings) -> Result<Self, HostError> {
-        let wrong = |error: &(dyn std::error::Error + 'static)| HostError::new("InvalidCgroupRoot", error);
+        let wrong =
+            |error: &(dyn std::error::Error + 'static)| HostError::new("InvalidCgroupRoot", error);
         let root = CgroupRoot::parse(&settings.cgroup_root).map_err(|error| wrong(&error))?;
         let tree = |form| CgroupTree::new(&root, form).map_err(|error| wrong(&error));
         let hugepages = &settings.machine.hugepages;
         Ok(Self {
             fs: settings.cgroups.clone(),
             enabled: settings.cgroups_per_qos,
-            default_form: if settings.systemd_driver { Form::Systemd } else { Form::Cgroupfs },
+            default_form: if settings.systemd_driver {
+                Form::Systemd
+            } else {
+                Form::Cgroupfs
+            },
             cgroupfs: tree(Form::Cgroupfs)?,
             systemd: tree(Form::Systemd)?,
             kubepods: KubepodsAmounts {
@@ -100,7 +105,8 @@ impl PodCgroups {
             return Ok(String::new());
         }
         let path = self.tree(self.form(driver)).pod(pod.spec.qos, &pod.uid);
-        path.map(|path| path.as_str().to_owned()).map_err(|error| HostError::new(REASON, &error))
+        path.map(|path| path.as_str().to_owned())
+            .map_err(|error| HostError::new(REASON, &error))
     }
 
     /// Makes the pod's cgroup and those above it, and writes their values.
@@ -117,9 +123,14 @@ impl PodCgroups {
             return Ok(());
         }
         let tree = &self.cgroupfs;
-        let path = tree.pod(pod.spec.qos, &pod.uid).map_err(|e| HostError::new(REASON, &e))?;
+        let path = tree
+            .pod(pod.spec.qos, &pod.uid)
+            .map_err(|e| HostError::new(REASON, &e))?;
         self.make(tree.kubepods())?;
-        self.write(tree.kubepods(), &kubepods_values(&self.kubepods, &self.pod_settings.page_sizes));
+        self.write(
+            tree.kubepods(),
+            &kubepods_values(&self.kubepods, &self.pod_settings.page_sizes),
+        );
         let pods: Vec<Arc<Pod>> = self.lock().values().cloned().collect();
         for qos in [QosClass::Burstable, QosClass::BestEffort] {
             let pods = pods.iter().map(AsRef::as_ref);
@@ -135,13 +146,21 @@ impl PodCgroups {
             self.leave_other_tiers(pod);
             self.make(&path)?;
         }
-        self.fs.write(&path, &values).map_err(|error| HostError::new(REASON, &error))
+        self.fs
+            .write(&path, &values)
+            .map_err(|error| HostError::new(REASON, &error))
     }
 
     /// Removes what is left of the pod in tiers that it was edited out of.
     fn leave_other_tiers(&self, pod: &Pod) {
-        for qos in [QosClass::Guaranteed, QosClass::Burstable, QosClass::BestEffort] {
-            let Ok(path) = self.cgroupfs.pod(qos, &pod.uid) else { continue };
+        for qos in [
+            QosClass::Guaranteed,
+            QosClass::Burstable,
+            QosClass::BestEffort,
+        ] {
+            let Ok(path) = self.cgroupfs.pod(qos, &pod.uid) else {
+                continue;
+            };
             if qos != pod.spec.qos
                 && let Err(error) = self.fs.remove(&path)
             {
@@ -152,11 +171,15 @@ impl PodCgroups {
 
     /// Whether the kernel can keep containers from swapping.
     pub(super) fn limits_swap(&self) -> bool {
-        [&self.cgroupfs, &self.systemd].iter().any(|tree| self.fs.limits_swap(tree.kubepods()))
+        [&self.cgroupfs, &self.systemd]
+            .iter()
+            .any(|tree| self.fs.limits_swap(tree.kubepods()))
     }
 
     fn make(&self, path: &CgroupPath) -> Result<(), HostError> {
-        self.fs.ensure(path).map_err(|error| HostError::new(REASON, &error))
+        self.fs
+            .ensure(path)
+            .map_err(|error| HostError::new(REASON, &error))
     }
 
     /// Values of the tiers are shares among pods: a host that refuses one still runs pods.
@@ -174,8 +197,14 @@ impl PodCgroups {
         }
         let mut killed = 0;
         for tree in [&self.cgroupfs, &self.systemd] {
-            for qos in [QosClass::Guaranteed, QosClass::Burstable, QosClass::BestEffort] {
-                let Ok(pod) = tree.pod(qos, uid) else { continue };
+            for qos in [
+                QosClass::Guaranteed,
+                QosClass::Burstable,
+                QosClass::BestEffort,
+            ] {
+                let Ok(pod) = tree.pod(qos, uid) else {
+                    continue;
+                };
                 let names = self.fs.children(&pod).unwrap_or_default();
                 let own = names.iter().filter(|name| name.contains(id.as_str()));
                 for path in own.filter_map(|name| pod.join(name).ok()) {
@@ -196,8 +225,14 @@ impl PodCgroups {
         self.lock().remove(uid);
         let mut gone = true;
         if self.enabled {
-            for qos in [QosClass::Guaranteed, QosClass::Burstable, QosClass::BestEffort] {
-                let Ok(path) = self.cgroupfs.pod(qos, uid) else { continue };
+            for qos in [
+                QosClass::Guaranteed,
+                QosClass::Burstable,
+                QosClass::BestEffort,
+            ] {
+                let Ok(path) = self.cgroupfs.pod(qos, uid) else {
+                    continue;
+                };
                 let removed = self.fs.remove(&path);
                 let removed = removed.map_err(|e| HostError::new("FailedRemoveCgroup", &e))?;
                 gone &= matches!(removed, Removal::Gone);

@@ -15,7 +15,10 @@ use rubelet_volumes::{
 };
 
 use super::{Inner, folders, read_optional};
-use crate::{pod_host::HostError, runtime_state::CgroupDriver};
+use crate::{
+    pod_host::{HostError, Note},
+    runtime_state::CgroupDriver,
+};
 
 const REASON: &str = "FailedCreatePodSandBox";
 
@@ -25,7 +28,7 @@ pub(super) fn sandbox_inputs(
     pod: &Pod,
     attempt: u32,
     driver: Option<CgroupDriver>,
-) -> Result<(SandboxInputs, Vec<(&'static str, String)>), HostError> {
+) -> Result<(SandboxInputs, Vec<Note>), HostError> {
     let settings = &inner.settings;
     let failed = |error: &(dyn std::error::Error + 'static)| HostError::new(REASON, error);
     let host_text = match settings.resolv_conf.as_str() {
@@ -56,7 +59,11 @@ pub(super) fn sandbox_inputs(
         .map_err(|error| failed(&error))?;
     let inputs = SandboxInputs {
         attempt,
-        log_directory: inner.log_dir(&pod.name, &pod.uid)?.path().display().to_string(),
+        log_directory: inner
+            .log_dir(&pod.name, &pod.uid)?
+            .path()
+            .display()
+            .to_string(),
         hostname,
         dns: v1::DnsConfig {
             servers: dns.settings.servers,
@@ -96,7 +103,9 @@ pub(super) fn container_files(
             SubPath::Path(path) => path.to_string(),
             SubPath::Expression(text) => expand(text, |name| lookup(env, name)),
         };
-        let Some(volume_path) = mounted.path(&mount.volume) else { continue };
+        let Some(volume_path) = mounted.path(&mount.volume) else {
+            continue;
+        };
         let request = SubPathRequest {
             volume: &mount.volume,
             volume_path,
@@ -129,7 +138,10 @@ fn hosts_file(
     dirs: &rubelet_volumes::PodDirs,
     pod_ips: &[Box<str>],
 ) -> Result<Option<String>, HostError> {
-    let failed = |message: String| HostError { reason: "FailedMount", message };
+    let failed = |message: String| HostError {
+        reason: "FailedMount",
+        message,
+    };
     let aliases = &pod.spec.host_aliases;
     let content = if pod.spec.host_network {
         let host = read_optional(Path::new("/etc/hosts"))

@@ -33,8 +33,9 @@ pub(super) fn volumes(
     pod: &Pod,
 ) -> Result<rubelet_volumes::MountedVolumes, HostError> {
     let dirs = dirs(inner, &pod.uid)?;
-    let settings =
-        VolumeSettings { memory_bound: memory_volume_bound(pod, inner.settings.machine.memory) };
+    let settings = VolumeSettings {
+        memory_bound: memory_volume_bound(pod, inner.settings.machine.memory),
+    };
     rubelet_volumes::prepare(pod, &dirs, &settings)
         .map_err(|error| HostError::new("FailedMount", &error))
 }
@@ -73,7 +74,10 @@ pub(super) fn clean_up(inner: &Inner, name: &PodName, uid: &PodUid) -> Result<()
     if failed.is_empty() {
         return Ok(());
     }
-    Err(HostError { reason: "FailedCleanUp", message: failed.join("; ") })
+    Err(HostError {
+        reason: "FailedCleanUp",
+        message: failed.join("; "),
+    })
 }
 
 /// The log folder of a pod. For a pod of which only the UID is known, it is found by that.
@@ -82,7 +86,11 @@ fn log_dirs(inner: &Inner, name: &PodName, uid: &PodUid) -> Vec<PodLogDir> {
         return vec![dir];
     }
     let found = folders::list_pod_log_dirs(&inner.settings.pod_logs).unwrap_or_default();
-    found.into_iter().filter(|(_, of, _)| of == uid).map(|(_, _, dir)| dir).collect()
+    found
+        .into_iter()
+        .filter(|(_, of, _)| of == uid)
+        .map(|(_, _, dir)| dir)
+        .collect()
 }
 
 /// UIDs of pods with a folder or a record below the root.

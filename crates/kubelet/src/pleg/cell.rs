@@ -62,9 +62,15 @@ pub(super) struct Marks {
 impl PodCell {
     /// A record that says: the runtime had nothing of this pod when the list of `seq` began.
     pub(super) fn new(uid: PodUid, seq: Seq) -> Self {
-        let (observation, _) =
-            watch::channel(Observation { seq, ..Observation::default() });
-        Self { uid, marks: Mutex::default(), observation }
+        let (observation, _) = watch::channel(Observation {
+            seq,
+            ..Observation::default()
+        });
+        Self {
+            uid,
+            marks: Mutex::default(),
+            observation,
+        }
     }
 
     pub(super) fn marks(&self) -> MutexGuard<'_, Marks> {

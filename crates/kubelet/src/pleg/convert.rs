@@ -48,17 +48,23 @@ pub(super) fn container(
     sandbox: SandboxId,
     termination_message: String,
 ) -> ObservedContainer {
-    let attempt = status.metadata.as_ref().map_or(0, |metadata| metadata.attempt);
+    let attempt = status
+        .metadata
+        .as_ref()
+        .map_or(0, |metadata| metadata.attempt);
     let state = status.state();
     let name = match status.labels.get(CONTAINER_NAME) {
         Some(name) => name.clone(),
-        None => status.metadata.map(|metadata| metadata.name).unwrap_or_default(),
+        None => status
+            .metadata
+            .map(|metadata| metadata.name)
+            .unwrap_or_default(),
     };
     let phase = match state {
         v1::ContainerState::ContainerCreated => ContainerPhase::Created,
-        v1::ContainerState::ContainerRunning => {
-            ContainerPhase::Running { started_at: time(status.started_at) }
-        }
+        v1::ContainerState::ContainerRunning => ContainerPhase::Running {
+            started_at: time(status.started_at),
+        },
         v1::ContainerState::ContainerExited => ContainerPhase::Exited(Exit {
             code: status.exit_code,
             reason: status.reason.into(),
@@ -79,7 +85,11 @@ pub(super) fn container(
             .unwrap_or(attempt),
         created_at: time(status.created_at),
         phase,
-        image: status.image.map(|image| image.image).unwrap_or_default().into(),
+        image: status
+            .image
+            .map(|image| image.image)
+            .unwrap_or_default()
+            .into(),
         image_ref: status.image_ref.into(),
         hash: take(&status.annotations, CONTAINER_HASH).unwrap_or_default(),
         definition: take(&status.annotations, DEFINITION_ANNOTATION),

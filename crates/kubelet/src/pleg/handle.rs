@@ -51,6 +51,7 @@ pub(super) struct Shared {
     /// Pods that wait for an inspection. Each stands in it at most once.
     pub(super) queue: Mutex<BTreeSet<PodUid>>,
     pub(super) wake: Notify,
+    pub(super) relist_now: Notify,
     pub(super) relist: watch::Sender<RelistState>,
 }
 
@@ -63,6 +64,7 @@ impl PlegHandle {
                 cells: Mutex::default(),
                 queue: Mutex::default(),
                 wake: Notify::new(),
+                relist_now: Notify::new(),
                 relist,
             }),
         }
@@ -125,6 +127,11 @@ impl PlegHandle {
         });
     }
 
+    /// The runtime is back: relist now instead of when the next try is due.
+    pub fn relist_now(&self) {
+        self.shared.relist_now.notify_one();
+    }
+
     /// Drops the record of a pod of which nothing is left.
     pub fn forget(&self, uid: &PodUid) {
         self.shared.lock_cells().remove(uid);
@@ -141,7 +148,10 @@ impl PlegHandle {
         if observations.borrow().seq <= after {
             self.mark(uid);
         }
-        let seen = observations.wait_for(|seen| seen.seq > after).await.map(|seen| seen.clone());
+        let seen = observations
+            .wait_for(|seen| seen.seq > after)
+            .await
+            .map(|seen| seen.clone());
         match seen {
             Ok(seen) => seen,
             // The cell was forgotten: nobody will ever write it again.
@@ -174,14 +184,15 @@ impl PlegHandle {
 }
 
 impl Shared {
-    pub(super) fn lock_cells(
-        &self,
-    ) -> std::sync::MutexGuard<'_, HashMap<PodUid, Arc<PodCell>>> {
+    pub(super) fn lock_cells(&self) -> std::sync::MutexGuard<'_, HashMap<PodUid, Arc<PodCell>>> {
         self.cells.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn enqueue(&self, uid: &PodUid) {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).insert(uid.clone());
+        self.queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(uid.clone());
         self.wake.notify_one();
     }
 

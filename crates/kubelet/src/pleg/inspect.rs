@@ -101,7 +101,13 @@ async fn list(
         .map(|item| {
             let id = ContainerId::from(item.id);
             let record = plan.containers.remove(&id).and_then(|known| known.record);
-            (id, KnownContainer { sandbox: item.pod_sandbox_id.into(), record })
+            (
+                id,
+                KnownContainer {
+                    sandbox: item.pod_sandbox_id.into(),
+                    record,
+                },
+            )
         })
         .collect();
     Ok(())
@@ -111,10 +117,14 @@ async fn read_sandbox(
     runtime: &Arc<dyn RuntimeService>,
     id: SandboxId,
 ) -> Result<Option<ObservedSandbox>, CriError> {
-    let request =
-        v1::PodSandboxStatusRequest { pod_sandbox_id: id.as_str().to_owned(), verbose: false };
+    let request = v1::PodSandboxStatusRequest {
+        pod_sandbox_id: id.as_str().to_owned(),
+        verbose: false,
+    };
     let answer = known(runtime.pod_sandbox_status(request)).await?;
-    Ok(answer.and_then(|answer| answer.status).map(convert::sandbox))
+    Ok(answer
+        .and_then(|answer| answer.status)
+        .map(convert::sandbox))
 }
 
 async fn read_container(
@@ -122,10 +132,14 @@ async fn read_container(
     id: ContainerId,
     sandbox: SandboxId,
 ) -> Result<Option<ObservedContainer>, CriError> {
-    let request =
-        v1::ContainerStatusRequest { container_id: id.as_str().to_owned(), verbose: false };
+    let request = v1::ContainerStatusRequest {
+        container_id: id.as_str().to_owned(),
+        verbose: false,
+    };
     let answer = known(runtime.container_status(request)).await?;
-    let Some(status) = answer.and_then(|answer| answer.status) else { return Ok(None) };
+    let Some(status) = answer.and_then(|answer| answer.status) else {
+        return Ok(None);
+    };
     let message = termination_message::read(&status).await;
     Ok(Some(convert::container(status, sandbox, message)))
 }

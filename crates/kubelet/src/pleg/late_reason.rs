@@ -34,14 +34,25 @@ impl LateReasons {
         let [first, last] = LOOK_AGAIN;
         for found in &pod.containers {
             if found.phase.exit().is_some_and(may_change) {
-                let new = Doubt { since: now, settled: false };
+                let new = Doubt {
+                    since: now,
+                    settled: false,
+                };
                 let mut doubt = known.get(&found.id).copied().unwrap_or(new);
                 doubt.settled |= now >= doubt.since + last;
                 self.doubts.insert(found.id.clone(), doubt);
             }
         }
         let open = self.doubts.values().filter(|doubt| !doubt.settled);
-        open.map(|doubt| doubt.since + if now < doubt.since + first { first } else { last }).min()
+        open.map(|doubt| {
+            doubt.since
+                + if now < doubt.since + first {
+                    first
+                } else {
+                    last
+                }
+        })
+        .min()
     }
 
     /// Whether the record of this exit is to be read again.
@@ -81,7 +92,10 @@ mod tests {
             hash: "".into(),
             definition: None,
         };
-        ObservedPod { containers: vec![found], ..ObservedPod::default() }
+        ObservedPod {
+            containers: vec![found],
+            ..ObservedPod::default()
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -89,18 +103,35 @@ mod tests {
         let (mut late, start) = (LateReasons::default(), Instant::now());
         let id = ContainerId::from("c");
         let at = |millis| start + Duration::from_millis(millis);
-        for (now, next) in [(0, Some(300)), (100, Some(300)), (300, Some(2000)), (2000, None)] {
-            assert_eq!(late.note(&pod(137, "Error"), at(now)), next.map(at), "at {now} ms");
+        for (now, next) in [
+            (0, Some(300)),
+            (100, Some(300)),
+            (300, Some(2000)),
+            (2000, None),
+        ] {
+            assert_eq!(
+                late.note(&pod(137, "Error"), at(now)),
+                next.map(at),
+                "at {now} ms"
+            );
             assert_eq!(late.doubts(&id), next.is_some(), "at {now} ms");
         }
-        assert_eq!(late.note(&pod(137, "Error"), at(60_000)), None, "once and for all");
+        assert_eq!(
+            late.note(&pod(137, "Error"), at(60_000)),
+            None,
+            "once and for all"
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn other_exits_are_final() {
         for (code, reason) in [(137, "OOMKilled"), (0, "Completed"), (143, "Error")] {
             let mut late = LateReasons::default();
-            assert_eq!(late.note(&pod(code, reason), Instant::now()), None, "{code} {reason}");
+            assert_eq!(
+                late.note(&pod(code, reason), Instant::now()),
+                None,
+                "{code} {reason}"
+            );
             assert!(!late.doubts(&ContainerId::from("c")), "{code} {reason}");
         }
     }

@@ -62,7 +62,10 @@ pub(super) fn compare(listed: &ListedPod<'_>, seen: &Observation, began: Seq) ->
     }
     let mut difference = Difference::None;
     for item in &listed.sandboxes {
-        let Some(record) = known.sandboxes.iter().find(|record| record.id.as_str() == item.id)
+        let Some(record) = known
+            .sandboxes
+            .iter()
+            .find(|record| record.id.as_str() == item.id)
         else {
             return Difference::Identifiers;
         };
@@ -71,16 +74,28 @@ pub(super) fn compare(listed: &ListedPod<'_>, seen: &Observation, began: Seq) ->
         }
     }
     for item in &listed.containers {
-        let Some(record) = known.containers.iter().find(|record| record.id.as_str() == item.id)
+        let Some(record) = known
+            .containers
+            .iter()
+            .find(|record| record.id.as_str() == item.id)
         else {
             return Difference::Identifiers;
         };
         let same = matches!(
             (&record.phase, item.state()),
-            (ContainerPhase::Created, v1::ContainerState::ContainerCreated)
-                | (ContainerPhase::Running { .. }, v1::ContainerState::ContainerRunning)
-                | (ContainerPhase::Exited(_), v1::ContainerState::ContainerExited)
-                | (ContainerPhase::Unknown, v1::ContainerState::ContainerUnknown)
+            (
+                ContainerPhase::Created,
+                v1::ContainerState::ContainerCreated
+            ) | (
+                ContainerPhase::Running { .. },
+                v1::ContainerState::ContainerRunning
+            ) | (
+                ContainerPhase::Exited(_),
+                v1::ContainerState::ContainerExited
+            ) | (
+                ContainerPhase::Unknown,
+                v1::ContainerState::ContainerUnknown
+            )
         );
         if !same {
             difference = Difference::State;
@@ -99,7 +114,10 @@ pub(super) fn runtime_pods(pods: &BTreeMap<&str, ListedPod<'_>>) -> Vec<RuntimeP
                 .map(|sandbox| &sandbox.labels)
                 .or_else(|| listed.containers.first().map(|container| &container.labels));
             let label = |key: &str| {
-                labels.and_then(|labels| labels.get(key)).map(String::as_str).unwrap_or_default()
+                labels
+                    .and_then(|labels| labels.get(key))
+                    .map(String::as_str)
+                    .unwrap_or_default()
             };
             let grace = listed
                 .containers

@@ -110,6 +110,10 @@ impl PlegTask {
                     Err(error) => std::panic::resume_unwind(error.into_panic()),
                 },
                 () = shared.wake.notified() => {}
+                () = shared.relist_now.notified() => {
+                    backoff.reset();
+                    next_relist = Instant::now();
+                }
                 () = sleep_until(next_relist), if relists.is_empty() => {
                     let (runtime, began) = (Arc::clone(&self.runtime), self.handle.now());
                     let at = Instant::now();
@@ -155,12 +159,20 @@ impl PlegTask {
                 (began, inspect(&runtime, &cell.uid, plan).await)
             };
             let (began, result) = throttle.run(look).await;
-            Inspected { cell, began, result }
+            Inspected {
+                cell,
+                began,
+                result,
+            }
         });
     }
 
     fn finish(&mut self, inspected: Inspected) {
-        let Inspected { cell, began, result } = inspected;
+        let Inspected {
+            cell,
+            began,
+            result,
+        } = inspected;
         match result {
             Ok(pod) => {
                 let again = {
@@ -186,7 +198,11 @@ impl PlegTask {
                     }
                     again
                 };
-                let observation = Observation { seq: began, pod: Arc::new(pod), error: None };
+                let observation = Observation {
+                    seq: began,
+                    pod: Arc::new(pod),
+                    error: None,
+                };
                 cell.observation.send_replace(observation);
                 if again {
                     self.handle.shared.enqueue(&cell.uid);
@@ -209,9 +225,13 @@ impl PlegTask {
         if failures == 1 && !error.is_unavailable() {
             warn!(pod = %cell.uid, error = %text, "Inspection of a pod failed");
         }
-        cell.observation.send_modify(|observation| observation.error = Some(text));
-        let wait = RETRY_INITIAL.saturating_mul(1 << failures.min(6)).min(RETRY_MAX);
-        self.retries.insert((Instant::now() + wait, cell.uid.clone()), ());
+        cell.observation
+            .send_modify(|observation| observation.error = Some(text));
+        let wait = RETRY_INITIAL
+            .saturating_mul(1 << failures.min(6))
+            .min(RETRY_MAX);
+        self.retries
+            .insert((Instant::now() + wait, cell.uid.clone()), ());
     }
 
     /// Compares a complete list with the records: marks what differs, and makes records for pods
@@ -243,8 +263,16 @@ impl PlegTask {
             }
         }
         self.handle.shared.relist.send_modify(|state| {
-            let pods = if *state.pods == pods { Arc::clone(&state.pods) } else { Arc::new(pods) };
-            *state = RelistState { seq: began, at: Some(at), pods };
+            let pods = if *state.pods == pods {
+                Arc::clone(&state.pods)
+            } else {
+                Arc::new(pods)
+            };
+            *state = RelistState {
+                seq: began,
+                at: Some(at),
+                pods,
+            };
         });
     }
 }
@@ -255,10 +283,14 @@ fn begin(handle: &PlegHandle, cell: &PodCell) -> (Seq, InspectionPlan) {
     // Taken under the lock: a mark that this plan does not hold has a larger number.
     let began = handle.now();
     let seen = cell.observation.borrow();
-    let mut plan = InspectionPlan { list: marks.needs_list, ..InspectionPlan::default() };
+    let mut plan = InspectionPlan {
+        list: marks.needs_list,
+        ..InspectionPlan::default()
+    };
     for sandbox in &seen.pod.sandboxes {
         let fixed = !sandbox.ready && !marks.changed_sandboxes.contains(&sandbox.id);
-        plan.sandboxes.insert(sandbox.id.clone(), fixed.then(|| sandbox.clone()));
+        plan.sandboxes
+            .insert(sandbox.id.clone(), fixed.then(|| sandbox.clone()));
     }
     for found in &seen.pod.containers {
         if marks.removed_containers.contains(&found.id) {
@@ -266,14 +298,20 @@ fn begin(handle: &PlegHandle, cell: &PodCell) -> (Seq, InspectionPlan) {
         }
         let is_final = found.phase.exit().is_some() && !marks.late_reasons.doubts(&found.id);
         let record = is_final.then(|| found.clone());
-        let known = KnownContainer { sandbox: found.sandbox.clone(), record };
+        let known = KnownContainer {
+            sandbox: found.sandbox.clone(),
+            record,
+        };
         plan.containers.insert(found.id.clone(), known);
     }
     for id in &marks.learned_sandboxes {
         plan.sandboxes.entry(id.clone()).or_default();
     }
     for (id, sandbox) in &marks.learned_containers {
-        let known = || KnownContainer { sandbox: sandbox.clone(), record: None };
+        let known = || KnownContainer {
+            sandbox: sandbox.clone(),
+            record: None,
+        };
         plan.containers.entry(id.clone()).or_insert_with(known);
     }
     (began, plan)
@@ -281,7 +319,12 @@ fn begin(handle: &PlegHandle, cell: &PodCell) -> (Seq, InspectionPlan) {
 
 /// Sandboxes first: a container's sandbox is then never missing from an older list.
 async fn list(runtime: &dyn RuntimeService) -> Listed {
-    let sandboxes = runtime.list_pod_sandbox(v1::ListPodSandboxRequest::default()).await?.items;
-    let containers = runtime.list_containers(v1::ListContainersRequest::default()).await?;
+    let sandboxes = runtime
+        .list_pod_sandbox(v1::ListPodSandboxRequest::default())
+        .await?
+        .items;
+    let containers = runtime
+        .list_containers(v1::ListContainersRequest::default())
+        .await?;
     Ok((sandboxes, containers.containers))
 }

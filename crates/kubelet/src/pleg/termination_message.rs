@@ -26,7 +26,10 @@ pub(super) async fn read(status: &v1::ContainerStatus) -> String {
             .map(|mount| PathBuf::from(&mount.host_path))
     });
     let log = (status.exit_code != 0
-        && status.annotations.get(TERMINATION_POLICY).is_some_and(|policy| policy == FALLBACK)
+        && status
+            .annotations
+            .get(TERMINATION_POLICY)
+            .is_some_and(|policy| policy == FALLBACK)
         && !status.log_path.is_empty())
     .then(|| PathBuf::from(&status.log_path));
     if let Some(file) = file {
@@ -39,7 +42,9 @@ pub(super) async fn read(status: &v1::ContainerStatus) -> String {
     }
     match log {
         // Without a log there is nothing to say.
-        Some(log) => tail_of(log, MAX_LOG_BYTES, MAX_LOG_LINES).await.unwrap_or_default(),
+        Some(log) => tail_of(log, MAX_LOG_BYTES, MAX_LOG_LINES)
+            .await
+            .unwrap_or_default(),
         None => String::new(),
     }
 }

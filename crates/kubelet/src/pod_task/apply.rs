@@ -47,8 +47,14 @@ impl PodTask {
     async fn apply(&mut self, step: Step) -> (Flow, bool) {
         match step {
             Step::CreateSandbox { attempt } => self.create_sandbox(attempt).await,
-            Step::StartContainer { name, sandbox, restart_count, after_exit } => {
-                self.start_container(&name, &sandbox, restart_count, after_exit).await
+            Step::StartContainer {
+                name,
+                sandbox,
+                restart_count,
+                after_exit,
+            } => {
+                self.start_container(&name, &sandbox, restart_count, after_exit)
+                    .await
             }
             Step::StartCreated { name, id } => self.start_created(&name, &id).await,
             Step::KillContainers(kills) => self.kill_containers(kills).await,
@@ -82,32 +88,39 @@ impl PodTask {
             }
             Err((reason, message)) => {
                 self.context.pleg.mark_unknown(uid);
-                self.context.recorder.pod(&self.pod, None, EventType::Warning, reason, &message);
-                self.history.note_sandbox_failed(reason, &message, self.context.clock.now());
+                self.context
+                    .recorder
+                    .pod(&self.pod, None, EventType::Warning, reason, &message);
+                self.history
+                    .note_sandbox_failed(reason, &message, self.context.clock.now());
                 (Flow::Stop, false)
             }
         }
     }
 
-    async fn try_create_sandbox(
-        &self,
-        attempt: u32,
-    ) -> Result<SandboxId, (&'static str, String)> {
+    async fn try_create_sandbox(&self, attempt: u32) -> Result<SandboxId, (&'static str, String)> {
         let context = &self.context;
         let (driver, network_problem) = {
             let state = context.runtime_state.borrow();
             (state.cgroup_driver, state.network_problem.clone())
         };
         if let Some(problem) = network_problem.filter(|_| !self.pod.spec.host_network) {
-            return Err(("NetworkNotReady", format!("network is not ready: {problem}")));
+            return Err((
+                "NetworkNotReady",
+                format!("network is not ready: {problem}"),
+            ));
         }
         let host = &context.host;
         let failed = |error: crate::pod_host::HostError| (error.reason, error.message);
         host.prepare(&self.pod, driver).await.map_err(failed)?;
-        let (inputs, notes) =
-            host.sandbox_inputs(&self.pod, attempt, driver).await.map_err(failed)?;
+        let (inputs, notes) = host
+            .sandbox_inputs(&self.pod, attempt, driver)
+            .await
+            .map_err(failed)?;
         for (reason, message) in notes {
-            context.recorder.pod(&self.pod, None, EventType::Warning, reason, &message);
+            context
+                .recorder
+                .pod(&self.pod, None, EventType::Warning, reason, &message);
         }
         let request = v1::RunPodSandboxRequest {
             config: Some(sandbox_config(&self.pod, inputs)),
@@ -127,7 +140,9 @@ impl PodTask {
         let context = &self.context;
         for kill in &kills {
             let name = Some(&*kill.name);
-            context.recorder.pod(&self.pod, name, EventType::Normal, "Killing", &kill.message);
+            context
+                .recorder
+                .pod(&self.pod, name, EventType::Normal, "Killing", &kill.message);
         }
         let calls = kills.iter().map(|kill| {
             let grace = kill.grace.max(MINIMUM_GRACE);
@@ -153,15 +168,19 @@ impl PodTask {
     async fn stop_sandboxes(&mut self, ids: &[SandboxId]) -> (Flow, bool) {
         let mut failed = None;
         for id in ids {
-            let request =
-                v1::StopPodSandboxRequest { pod_sandbox_id: id.as_str().to_owned() };
+            let request = v1::StopPodSandboxRequest {
+                pod_sandbox_id: id.as_str().to_owned(),
+            };
             let call = self.context.runtime.stop_pod_sandbox(request);
             let result = self.context.throttle.run(call).await;
             self.context.pleg.changed_sandbox(&self.pod.uid, id);
             if let Err(error) = result
                 && !error.is_not_found()
             {
-                failed = Some(format!("error stopping sandbox {id}: {}", ErrorChain(&error)));
+                failed = Some(format!(
+                    "error stopping sandbox {id}: {}",
+                    ErrorChain(&error)
+                ));
             }
         }
         self.teardown_result("FailedKillPod", failed)
@@ -170,8 +189,9 @@ impl PodTask {
     async fn remove_containers(&mut self, dead: Vec<DeadContainer>) -> (Flow, bool) {
         let mut failed = None;
         for container in dead {
-            let request =
-                v1::RemoveContainerRequest { container_id: container.id.as_str().to_owned() };
+            let request = v1::RemoveContainerRequest {
+                container_id: container.id.as_str().to_owned(),
+            };
             let call = self.context.runtime.remove_container(request);
             match self.context.removals.run(call).await {
                 Err(error) if !error.is_not_found() => {
@@ -183,17 +203,25 @@ impl PodTask {
                         false => host.kill_leftovers(&self.pod.uid, &container.id).await,
                     };
                     self.context.pleg.mark(&self.pod.uid);
-                    let mut text =
-                        format!("error removing container {}: {}", container.id, ErrorChain(&error));
+                    let mut text = format!(
+                        "error removing container {}: {}",
+                        container.id,
+                        ErrorChain(&error)
+                    );
                     if killed > 0 {
                         text.push_str(&format!("; killed {killed} processes that were left of it"));
                     }
                     failed = Some(text);
                 }
                 _ => {
-                    self.context.pleg.removed_container(&self.pod.uid, &container.id);
+                    self.context
+                        .pleg
+                        .removed_container(&self.pod.uid, &container.id);
                     let (name, count) = (&container.name, container.restart_count);
-                    self.context.host.remove_logs(&self.pod, name, &container.id, count).await;
+                    self.context
+                        .host
+                        .remove_logs(&self.pod, name, &container.id, count)
+                        .await;
                 }
             }
         }
@@ -203,15 +231,19 @@ impl PodTask {
     async fn remove_sandboxes(&mut self, ids: &[SandboxId]) -> (Flow, bool) {
         let mut failed = None;
         for id in ids {
-            let request =
-                v1::RemovePodSandboxRequest { pod_sandbox_id: id.as_str().to_owned() };
+            let request = v1::RemovePodSandboxRequest {
+                pod_sandbox_id: id.as_str().to_owned(),
+            };
             let call = self.context.runtime.remove_pod_sandbox(request);
             let result = self.context.removals.run(call).await;
             self.context.pleg.changed_sandbox(&self.pod.uid, id);
             if let Err(error) = result
                 && !error.is_not_found()
             {
-                failed = Some(format!("error removing sandbox {id}: {}", ErrorChain(&error)));
+                failed = Some(format!(
+                    "error removing sandbox {id}: {}",
+                    ErrorChain(&error)
+                ));
             }
         }
         self.teardown_result("FailedRemoveSandbox", failed)
@@ -234,8 +266,11 @@ impl PodTask {
             return (Flow::Continue, true);
         };
         warn!(pod = %self.pod.name, reason, error = %message, "A step failed");
-        self.context.recorder.pod(&self.pod, None, EventType::Warning, reason, &message);
-        self.history.note_teardown_failed(reason, &message, self.context.clock.now());
+        self.context
+            .recorder
+            .pod(&self.pod, None, EventType::Warning, reason, &message);
+        self.history
+            .note_teardown_failed(reason, &message, self.context.clock.now());
         (Flow::Stop, false)
     }
 }

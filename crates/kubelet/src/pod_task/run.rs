@@ -5,9 +5,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use rubelet_api::{pod::Pod, status::PodStatus};
 use rubelet_base::{PodUid, Seq};
-use rubelet_pod_plan::{
-    History, ObservedPod, PodPlan, PodSnapshot, Target, plan, transitions,
-};
+use rubelet_pod_plan::{History, ObservedPod, PodPlan, PodSnapshot, Target, plan, transitions};
 use tokio::{sync::watch, time::Instant};
 use tracing::{debug, info};
 
@@ -85,7 +83,11 @@ impl PodTask {
         let mut last_step = Seq::ZERO;
         loop {
             let uid = self.pod.uid.clone();
-            let seen = self.context.pleg.newer(&uid, &mut self.observations, last_step).await;
+            let seen = self
+                .context
+                .pleg
+                .newer(&uid, &mut self.observations, last_step)
+                .await;
             self.observed = seen.pod;
             self.history.note_observed(&self.observed);
             let target = self.take_control();
@@ -100,7 +102,10 @@ impl PodTask {
                 self.wait_for_runtime().await;
                 continue;
             }
-            if let Some(wait) = self.repeats.wait(&plan.steps, &self.observed, Instant::now()) {
+            if let Some(wait) = self
+                .repeats
+                .wait(&plan.steps, &self.observed, Instant::now())
+            {
                 self.idle(Some(wait)).await;
                 continue;
             }
@@ -161,7 +166,11 @@ impl PodTask {
             context.recorder.pod(
                 &self.pod,
                 event.container.as_deref(),
-                if event.warning { EventType::Warning } else { EventType::Normal },
+                if event.warning {
+                    EventType::Warning
+                } else {
+                    EventType::Normal
+                },
                 event.reason,
                 &event.message,
             );
@@ -270,4 +279,3 @@ impl std::fmt::Display for Reasons<'_> {
         Ok(())
     }
 }
-

@@ -31,10 +31,13 @@ impl PodTask {
         after_exit: Option<Timestamp>,
     ) -> (Flow, bool) {
         let pod = std::sync::Arc::clone(&self.pod);
-        let Some(container) = pod.spec.container(name) else { return (Flow::Stop, false) };
+        let Some(container) = pod.spec.container(name) else {
+            return (Flow::Stop, false);
+        };
         if let Some(finished_at) = after_exit {
             let max = self.context.settings.crash_backoff_max;
-            self.history.note_restart(container, finished_at, self.context.clock.now(), max);
+            self.history
+                .note_restart(container, finished_at, self.context.clock.now(), max);
             // A start whose back-off was not recorded would start at once again after a crash of
             // the agent.
             self.save_record();
@@ -56,7 +59,9 @@ impl PodTask {
 
     pub(super) async fn start_created(&mut self, name: &str, id: &ContainerId) -> (Flow, bool) {
         let pod = std::sync::Arc::clone(&self.pod);
-        let Some(container) = pod.spec.container(name) else { return (Flow::Stop, false) };
+        let Some(container) = pod.spec.container(name) else {
+            return (Flow::Stop, false);
+        };
         let count = self
             .observed
             .containers
@@ -96,8 +101,11 @@ impl PodTask {
                     format!("Error: {message}")
                 };
                 let name = Some(&*container.name);
-                context.recorder.pod(&self.pod, name, EventType::Warning, "Failed", &text);
-                self.history.note_start_failed(container, reason, message, now);
+                context
+                    .recorder
+                    .pod(&self.pod, name, EventType::Warning, "Failed", &text);
+                self.history
+                    .note_start_failed(container, reason, message, now);
                 // Regular containers do not depend on each other; the next one is tried.
                 (Flow::Continue, false)
             }
@@ -121,7 +129,10 @@ impl PodTask {
             }
         };
         let result = match image {
-            Ok(image) => self.create_and_start(container, sandbox, restart_count, image).await,
+            Ok(image) => {
+                self.create_and_start(container, sandbox, restart_count, image)
+                    .await
+            }
             Err(failure) => Err(failure),
         };
         match result {
@@ -149,7 +160,11 @@ impl PodTask {
                 .map_err(|error| StartFailure::new("CreateContainerConfigError", error.message))?;
         }
         let config = self.container_config(container, count, image).await?;
-        let attempt = self.observed.sandboxes.first().map_or(0, |sandbox| sandbox.attempt);
+        let attempt = self
+            .observed
+            .sandboxes
+            .first()
+            .map_or(0, |sandbox| sandbox.attempt);
         let (inputs, _) = host
             .sandbox_inputs(&self.pod, attempt, driver)
             .await
@@ -160,7 +175,9 @@ impl PodTask {
 
     /// Whether the host has what this version of the pod needs.
     fn is_prepared(&self) -> bool {
-        self.prepared.as_ref().is_some_and(|pod| std::sync::Arc::ptr_eq(pod, &self.pod))
+        self.prepared
+            .as_ref()
+            .is_some_and(|pod| std::sync::Arc::ptr_eq(pod, &self.pod))
     }
 
     async fn container_config(
@@ -171,8 +188,13 @@ impl PodTask {
     ) -> Result<v1::ContainerConfig, StartFailure> {
         let config_error =
             |message: String| StartFailure::new("CreateContainerConfigError", message);
-        verify_non_root(&self.pod, container, &image.user)
-            .map_err(|error| config_error(error.to_string()))?;
+        verify_non_root(&self.pod, container, &image.user).map_err(|error| {
+            let (name, uid) = (&self.pod.name, &self.pod.uid);
+            config_error(format!(
+                "{error} (pod: \"{}_{}({uid})\", container: {})",
+                name.name, name.namespace, container.name
+            ))
+        })?;
         let host = &self.context.host;
         let pod_ips = self.pod_ips();
         let values = env::environment(&self.pod, container, &host.env_context(pod_ips.clone()))
@@ -181,8 +203,7 @@ impl PodTask {
             .container_files(&self.pod, &container.name, &values, &pod_ips)
             .await
             .map_err(|error| config_error(error.message))?;
-        let mounts =
-            mounts(container, &files).map_err(|error| config_error(error.to_string()))?;
+        let mounts = mounts(container, &files).map_err(|error| config_error(error.to_string()))?;
         let (seccomp_root, seccomp_default) = host.seccomp();
         Ok(container_config(
             &self.pod,
@@ -212,12 +233,20 @@ impl PodTask {
             config: Some(config),
             sandbox_config: Some(sandbox_config(&self.pod, inputs)),
         };
-        let call = self.context.drain.run(self.context.runtime.create_container(request));
-        let answer = self.context.throttle.run(call).await.map_err(|error| {
-            StartFailure::new("CreateContainerError", chain(&error))
-        })?;
+        let call = self
+            .context
+            .drain
+            .run(self.context.runtime.create_container(request));
+        let answer = self
+            .context
+            .throttle
+            .run(call)
+            .await
+            .map_err(|error| StartFailure::new("CreateContainerError", chain(&error)))?;
         let id = ContainerId::from(answer.container_id);
-        self.context.pleg.learned_container(&self.pod.uid, &id, sandbox);
+        self.context
+            .pleg
+            .learned_container(&self.pod.uid, &id, sandbox);
         self.event(container, "Created", "Container created");
         Ok(id)
     }
@@ -229,9 +258,17 @@ impl PodTask {
         count: u32,
     ) -> Result<(), StartFailure> {
         // Before the start: an agent that dies in between would not make it up later.
-        self.context.host.link_log(&self.pod, &container.name, id, count).await;
-        let request = v1::StartContainerRequest { container_id: id.as_str().to_owned() };
-        let call = self.context.drain.run(self.context.runtime.start_container(request));
+        self.context
+            .host
+            .link_log(&self.pod, &container.name, id, count)
+            .await;
+        let request = v1::StartContainerRequest {
+            container_id: id.as_str().to_owned(),
+        };
+        let call = self
+            .context
+            .drain
+            .run(self.context.runtime.start_container(request));
         let result = self.context.throttle.run(call).await;
         self.context.pleg.mark(&self.pod.uid);
         result.map_err(|error| StartFailure::new("RunContainerError", chain(&error)))?;
@@ -241,14 +278,19 @@ impl PodTask {
 
     fn event(&self, container: &Container, reason: &str, message: &str) {
         let name = Some(&*container.name);
-        self.context.recorder.pod(&self.pod, name, EventType::Normal, reason, message);
+        self.context
+            .recorder
+            .pod(&self.pod, name, EventType::Normal, reason, message);
     }
 
     fn pod_ips(&self) -> Vec<Box<str>> {
         if self.pod.spec.host_network {
             return self.context.settings.node_ips.clone();
         }
-        self.observed.ready_sandbox().map(|sandbox| sandbox.ips.clone()).unwrap_or_default()
+        self.observed
+            .ready_sandbox()
+            .map(|sandbox| sandbox.ips.clone())
+            .unwrap_or_default()
     }
 }
 

@@ -56,20 +56,33 @@ pub(super) struct TableSnapshot<'a> {
 /// unknown is touched before all sources are ready.
 pub(super) fn decide(snapshot: &TableSnapshot<'_>) -> Vec<TableAction> {
     let mut actions = Vec::new();
-    let strangers = snapshot.runtime.iter().filter(|pod| !snapshot.desired.contains_key(&pod.uid));
-    let mut names: BTreeSet<&PodName> =
-        snapshot.tasks.values().map(|task| &task.name).chain(strangers.map(|pod| &pod.name)).collect();
+    let strangers = snapshot
+        .runtime
+        .iter()
+        .filter(|pod| !snapshot.desired.contains_key(&pod.uid));
+    let mut names: BTreeSet<&PodName> = snapshot
+        .tasks
+        .values()
+        .map(|task| &task.name)
+        .chain(strangers.map(|pod| &pod.name))
+        .collect();
     for (uid, task) in snapshot.tasks {
         if let Some(pod) = &task.running
             && !snapshot.desired.contains_key(uid)
         {
-            let grace = pod.spec.termination_grace_period.max(Duration::from_secs(1));
+            let grace = pod
+                .spec
+                .termination_grace_period
+                .max(Duration::from_secs(1));
             actions.push(TableAction::Remove(uid.clone(), grace));
         }
     }
     for (uid, pod) in snapshot.desired {
         match snapshot.tasks.get(uid) {
-            Some(TaskView { running: Some(running), .. }) => {
+            Some(TaskView {
+                running: Some(running),
+                ..
+            }) => {
                 if !Arc::ptr_eq(running, pod) {
                     actions.push(TableAction::Update(Arc::clone(pod)));
                 }
@@ -90,9 +103,10 @@ pub(super) fn decide(snapshot: &TableSnapshot<'_>) -> Vec<TableAction> {
         };
         let orphans = snapshot.runtime.iter().filter(|pod| unknown(&pod.uid));
         actions.extend(orphans.cloned().map(TableAction::RemoveOrphan));
-        let leftovers = snapshot.on_disk.iter().filter(|uid| {
-            unknown(uid) && !snapshot.runtime.iter().any(|pod| pod.uid == **uid)
-        });
+        let leftovers = snapshot
+            .on_disk
+            .iter()
+            .filter(|uid| unknown(uid) && !snapshot.runtime.iter().any(|pod| pod.uid == **uid));
         actions.extend(leftovers.cloned().map(TableAction::RemoveLeftover));
     }
     actions

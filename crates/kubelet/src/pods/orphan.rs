@@ -3,12 +3,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use rubelet_api::{
-    network::{DnsConfig, DnsPolicy},
-    pod::{Pod, PodSource, PodSpec, RestartPolicy},
-    resources::QosClass,
-    security::PodSecurity,
-};
+use rubelet_api::pod::{Pod, PodSource, PodSpec, RestartPolicy};
 use rubelet_base::{PodName, PodUid};
 
 use crate::pleg::RuntimePod;
@@ -56,27 +51,10 @@ fn pod(uid: &PodUid, name: PodName, source: PodSource, grace: Duration, node_nam
         annotations: BTreeMap::new(),
         source,
         spec: PodSpec {
-            init_containers: Vec::new(),
-            containers: Vec::new(),
-            volumes: Vec::new(),
             restart_policy: RestartPolicy::Never,
             termination_grace_period: grace,
-            active_deadline: None,
             node_name: node_name.into(),
-            hostname: None,
-            subdomain: None,
-            set_hostname_as_fqdn: false,
-            host_network: false,
-            host_pid: false,
-            host_ipc: false,
-            share_process_namespace: false,
-            dns_policy: DnsPolicy::Default,
-            dns_config: DnsConfig::default(),
-            host_aliases: Vec::new(),
-            security: PodSecurity::default(),
-            priority: 0,
-            priority_class: None,
-            qos: QosClass::BestEffort,
+            ..PodSpec::default()
         },
         sandbox_definition: None,
         json: json.to_string().into(),

@@ -104,7 +104,12 @@ impl PodTable {
             self.show_waiting(&desired).await;
             self.heartbeat.beat();
             let now = Instant::now();
-            let rested = self.died.values().map(|death| death.until).filter(|at| *at > now).min();
+            let rested = self
+                .died
+                .values()
+                .map(|death| death.until)
+                .filter(|at| *at > now)
+                .min();
             // Cancel safety: watch receivers keep what was not seen; the set keeps ended tasks.
             tokio::select! {
                 Some(ended) = self.running.join_next_with_id() => self.ended(ended),
@@ -125,7 +130,9 @@ impl PodTable {
             // Without any source nobody knows what is wanted, and so nothing is unwanted.
             all_ready &= wants.sources_ready() && !wants.ready.is_empty();
             for pod in wants.pods.values() {
-                desired.entry(pod.uid.clone()).or_insert_with(|| Arc::clone(pod));
+                desired
+                    .entry(pod.uid.clone())
+                    .or_insert_with(|| Arc::clone(pod));
             }
         }
         (desired, all_ready)
@@ -145,22 +152,38 @@ impl PodTable {
                 continue;
             }
             shown.insert(uid.clone());
-            if board.get(uid).is_some_and(|entry| Arc::ptr_eq(&entry.pod, pod)) {
+            if board
+                .get(uid)
+                .is_some_and(|entry| Arc::ptr_eq(&entry.pod, pod))
+            {
                 continue;
             }
             let record = self.context.records.load(uid).await;
             let now = self.context.clock.now();
-            let status = record
-                .map_or_else(|| waiting(pod, &self.context.settings, now), |old| old.status);
+            let status = record.map_or_else(
+                || waiting(pod, &self.context.settings, now),
+                |old| old.status,
+            );
             let (pod, why) = (Arc::clone(pod), Vec::new());
-            board.set(uid.clone(), PodEntry { pod, status, deletion: None, why });
+            board.set(
+                uid.clone(),
+                PodEntry {
+                    pod,
+                    status,
+                    deletion: None,
+                    why,
+                },
+            );
         }
         self.shown = shown;
     }
 
     async fn reconcile(&mut self, desired: &BTreeMap<PodUid, Arc<Pod>>, all_ready: bool) {
         let runtime = self.runtime_pods();
-        let views = self.tasks.iter().map(|(uid, entry)| (uid.clone(), entry.view.clone()));
+        let views = self
+            .tasks
+            .iter()
+            .map(|(uid, entry)| (uid.clone(), entry.view.clone()));
         let now = Instant::now();
         let resting = self.died.iter().filter(|(_, death)| death.until > now);
         let actions = decide(&TableSnapshot {
@@ -180,7 +203,12 @@ impl PodTable {
     fn runtime_pods(&mut self) -> Vec<RuntimePod> {
         let relist = self.relists.borrow();
         self.gone.retain(|_, at| *at >= relist.seq);
-        relist.pods.iter().filter(|pod| !self.gone.contains_key(&pod.uid)).cloned().collect()
+        relist
+            .pods
+            .iter()
+            .filter(|pod| !self.gone.contains_key(&pod.uid))
+            .cloned()
+            .collect()
     }
 
     async fn apply(&mut self, action: TableAction) {
@@ -221,16 +249,28 @@ impl PodTable {
     async fn spawn(&mut self, pod: Arc<Pod>, running: Option<Arc<Pod>>, remove: Option<Duration>) {
         let uid = pod.uid.clone();
         let control = match remove {
-            Some(grace) => Control::Remove { grace, since: self.context.clock.now() },
+            Some(grace) => Control::Remove {
+                grace,
+                since: self.context.clock.now(),
+            },
             None => Control::Run(Arc::clone(&pod)),
         };
         let (sender, receiver) = watch::channel(control);
         let record = self.context.records.load(&uid).await;
-        let view = TaskView { name: pod.name.clone(), running };
+        let view = TaskView {
+            name: pod.name.clone(),
+            running,
+        };
         let task = PodTask::new(Arc::clone(&self.context), pod, receiver, record);
         let id = self.running.spawn(task.run()).id();
         self.by_id.insert(id, uid.clone());
-        self.tasks.insert(uid, Entry { view, control: sender });
+        self.tasks.insert(
+            uid,
+            Entry {
+                view,
+                control: sender,
+            },
+        );
     }
 
     fn ended(&mut self, ended: Result<(tokio::task::Id, TaskEnd), tokio::task::JoinError>) {
@@ -238,7 +278,9 @@ impl PodTable {
             Ok((id, _)) => *id,
             Err(error) => error.id(),
         };
-        let Some(uid) = self.by_id.remove(&id) else { return };
+        let Some(uid) = self.by_id.remove(&id) else {
+            return;
+        };
         match ended {
             Ok(_) => {
                 self.on_disk.remove(&uid);

@@ -1,1 +1,244 @@
 //! Which pods get a task.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use rubelet_api::pod::Pod;
+use rubelet_base::{PodName, PodUid};
+
+use super::{
+    decide::{TableAction, TableSnapshot, TaskView, decide},
+    orphan,
+};
+use crate::pleg::RuntimePod;
+
+/// A pod `NAME` with the UID `NAME/VERSION`.
+fn runtime_pod(uid: &str) -> RuntimePod {
+    let (name, _) = uid.split_once('/').expect("a name and a version");
+    RuntimePod {
+        uid: uid.into(),
+        name: PodName::new("default", name),
+        grace: Some(Duration::from_secs(7)),
+        source: None,
+    }
+}
+
+fn pod(uid: &str) -> Arc<Pod> {
+    Arc::new(orphan::pod_of(&runtime_pod(uid), "n"))
+}
+
+/// What a task was last told.
+#[derive(Clone, Copy, PartialEq)]
+enum Told {
+    Run,
+    /// To run something else than what is wanted now.
+    RunOther,
+    Remove,
+}
+
+#[derive(Default)]
+struct Table {
+    desired: &'static [&'static str],
+    waiting: bool,
+    tasks: &'static [(&'static str, Told)],
+    runtime: &'static [&'static str],
+    on_disk: &'static [&'static str],
+    resting: &'static [&'static str],
+}
+
+impl Table {
+    /// Actions in short: `spawn a/1`, `update a/1`, `remove a/1 7s`, `orphan a/1`, `leftover a/1`.
+    fn decide(&self) -> Vec<String> {
+        let desired: BTreeMap<PodUid, _> = self
+            .desired
+            .iter()
+            .map(|uid| (PodUid::from(*uid), pod(uid)))
+            .collect();
+        let view = |(uid, told): &(&str, Told)| {
+            let running = match told {
+                Told::Run => Some(desired.get(*uid).cloned().unwrap_or_else(|| pod(uid))),
+                Told::RunOther => Some(pod(uid)),
+                Told::Remove => None,
+            };
+            (
+                PodUid::from(*uid),
+                TaskView {
+                    name: runtime_pod(uid).name,
+                    running,
+                },
+            )
+        };
+        let set = |uids: &[&str]| -> BTreeSet<PodUid> {
+            uids.iter().map(|uid| PodUid::from(*uid)).collect()
+        };
+        let runtime: Vec<_> = self.runtime.iter().map(|uid| runtime_pod(uid)).collect();
+        let actions = decide(&TableSnapshot {
+            desired: &desired,
+            all_ready: !self.waiting,
+            tasks: &self.tasks.iter().map(view).collect(),
+            runtime: &runtime,
+            on_disk: &set(self.on_disk),
+            resting: &set(self.resting),
+        });
+        let short = |action: TableAction| match action {
+            TableAction::Spawn(pod) => format!("spawn {}", pod.uid),
+            TableAction::Update(pod) => format!("update {}", pod.uid),
+            TableAction::Remove(uid, grace) => format!("remove {uid} {grace:?}"),
+            TableAction::RemoveOrphan(pod) => format!("orphan {}", pod.uid),
+            TableAction::RemoveLeftover(uid) => format!("leftover {uid}"),
+        };
+        actions.into_iter().map(short).collect()
+    }
+}
+
+#[test]
+fn tasks_follow_what_is_wanted() {
+    use Told::*;
+    let rows: [(&str, Table, &[&str]); 12] = [
+        ("nothing", Table::default(), &[]),
+        (
+            "new",
+            Table {
+                desired: &["a/1", "b/1"],
+                ..Table::default()
+            },
+            &["spawn a/1", "spawn b/1"],
+        ),
+        (
+            "adopted",
+            Table {
+                desired: &["a/1"],
+                runtime: &["a/1"],
+                on_disk: &["a/1"],
+                ..Table::default()
+            },
+            &["spawn a/1"],
+        ),
+        (
+            "as it is",
+            Table {
+                desired: &["a/1"],
+                tasks: &[("a/1", Run)],
+                runtime: &["a/1"],
+                ..Table::default()
+            },
+            &[],
+        ),
+        (
+            "edited",
+            Table {
+                desired: &["a/1"],
+                tasks: &[("a/1", RunOther)],
+                ..Table::default()
+            },
+            &["update a/1"],
+        ),
+        (
+            "gone",
+            Table {
+                tasks: &[("a/1", Run)],
+                runtime: &["a/1"],
+                ..Table::default()
+            },
+            &["remove a/1 7s"],
+        ),
+        // A source named it before, so that it is known to be unwanted now.
+        (
+            "gone while another source is not read yet",
+            Table {
+                waiting: true,
+                tasks: &[("a/1", Run)],
+                ..Table::default()
+            },
+            &["remove a/1 7s"],
+        ),
+        (
+            "being removed",
+            Table {
+                tasks: &[("a/1", Remove)],
+                runtime: &["a/1"],
+                on_disk: &["a/1"],
+                ..Table::default()
+            },
+            &[],
+        ),
+        (
+            "wanted again while it is removed",
+            Table {
+                desired: &["a/1"],
+                tasks: &[("a/1", Remove)],
+                ..Table::default()
+            },
+            &[],
+        ),
+        (
+            "another UID while the old one runs",
+            Table {
+                desired: &["a/2"],
+                tasks: &[("a/1", Run)],
+                ..Table::default()
+            },
+            &["remove a/1 7s"],
+        ),
+        (
+            "another UID while the old one is removed",
+            Table {
+                desired: &["a/2", "b/1"],
+                tasks: &[("a/1", Remove)],
+                ..Table::default()
+            },
+            &["spawn b/1"],
+        ),
+        (
+            "another UID while the old one is in the runtime only",
+            Table {
+                desired: &["a/2", "b/1"],
+                runtime: &["a/1"],
+                ..Table::default()
+            },
+            &["spawn b/1", "orphan a/1"],
+        ),
+    ];
+    for (name, table, expected) in rows {
+        assert_eq!(table.decide(), expected, "{name}");
+    }
+}
+
+#[test]
+fn what_is_unknown_is_removed_only_when_all_sources_are_known() {
+    let rows: [(bool, &[&str]); 2] = [(true, &[]), (false, &["orphan a/1", "leftover b/1"])];
+    for (waiting, expected) in rows {
+        let table = Table {
+            waiting,
+            runtime: &["a/1"],
+            on_disk: &["a/1", "b/1"],
+            ..Table::default()
+        };
+        assert_eq!(table.decide(), expected, "waiting: {waiting}");
+    }
+}
+
+#[test]
+fn a_pod_whose_task_died_rests_before_anything_is_done_about_it() {
+    let wanted = Table {
+        desired: &["a/1", "b/1"],
+        runtime: &["a/1"],
+        on_disk: &["a/1"],
+        resting: &["a/1"],
+        ..Table::default()
+    };
+    assert_eq!(wanted.decide(), ["spawn b/1"]);
+    let unwanted = Table {
+        desired: &[],
+        ..wanted
+    };
+    assert_eq!(unwanted.decide(), [""; 0]);
+    let rested = Table {
+        resting: &[],
+        ..unwanted
+    };
+    assert_eq!(rested.decide(), ["orphan a/1"]);
+}

@@ -9,7 +9,11 @@ use super::node::{Node, seconds};
 /// Starts of `a`, of `b` and of sandboxes.
 fn made(node: &Node, uid: &str) -> [usize; 3] {
     let oracle = node.sim.oracle();
-    [oracle.starts(uid, "a"), oracle.starts(uid, "b"), node.calls("RunPodSandbox")]
+    [
+        oracle.starts(uid, "a"),
+        oracle.starts(uid, "b"),
+        node.calls("RunPodSandbox"),
+    ]
 }
 
 #[tokio::test(start_paused = true)]
@@ -77,12 +81,16 @@ async fn an_edit_restarts_what_it_changed_and_nothing_else() {
 #[tokio::test(start_paused = true)]
 async fn an_edit_back_and_forth_within_a_stop_ends_with_the_last_one() {
     let node = Node::new();
-    node.sim.on_image("app:1", Behavior::runs().ending_on_term(seconds(10), 0));
+    node.sim
+        .on_image("app:1", Behavior::runs().ending_on_term(seconds(10), 0));
     let uid = node.want("web", "containers: [{name: a, image: 'app:1'}]");
     node.until_running().await;
     node.want("web", "containers: [{name: a, image: 'app:2'}]");
     sleep(seconds(3)).await;
-    node.want("web", "containers: [{name: a, image: 'app:1', command: [x]}]");
+    node.want(
+        "web",
+        "containers: [{name: a, image: 'app:1', command: [x]}]",
+    );
     sleep(seconds(30)).await;
     node.until_running().await;
     let id = node.sim.running(&uid, "a").unwrap();
@@ -95,7 +103,8 @@ async fn an_edit_of_a_crashing_container_starts_it_without_the_old_back_off() {
     let node = Node::new();
     node.sim.on_image("app:1", Behavior::exits(seconds(1), 1));
     let uid = node.want("web", "containers: [{name: a, image: 'app:1'}]");
-    node.until("five crashes", |node| node.exit_times(&uid, "a").len() == 5).await;
+    node.until("five crashes", |node| node.exit_times(&uid, "a").len() == 5)
+        .await;
     sleep(seconds(5)).await;
     node.want("web", "containers: [{name: a, image: 'app:2'}]");
     let took = node.until_running().await;
@@ -112,7 +121,10 @@ async fn a_finished_pod_that_is_edited_runs_again() {
             format!("restartPolicy: Never, containers: [{{name: a, image: '{image}'}}]")
         };
         let uid = node.want("job", &job("app:1"));
-        node.until("the end", |node| node.phase("job") == Some(Phase::Succeeded)).await;
+        node.until("the end", |node| {
+            node.phase("job") == Some(Phase::Succeeded)
+        })
+        .await;
         sleep(seconds(30)).await;
         if agent == "is killed before" {
             node.kill().await;
@@ -127,7 +139,10 @@ async fn a_finished_pod_that_is_edited_runs_again() {
             }
             _ => {}
         }
-        node.until("another end", |node| node.phase("job") == Some(Phase::Failed)).await;
+        node.until("another end", |node| {
+            node.phase("job") == Some(Phase::Failed)
+        })
+        .await;
         assert_eq!(node.state("job", "a"), "Terminated Error 3", "{agent}");
         assert_eq!(node.sim.oracle().starts(&uid, "a"), 2, "{agent}");
         // A label does not make it run again.
@@ -143,11 +158,15 @@ async fn a_finished_pod_that_was_being_removed_runs_again_when_it_is_wanted_agai
     for killed in [false, true] {
         let mut node = Node::new();
         node.sim.on_image("app:1", Behavior::exits(seconds(1), 0));
-        node.sim.on_container("slow", Behavior::runs().ending_on_term(seconds(20), 0));
+        node.sim
+            .on_container("slow", Behavior::runs().ending_on_term(seconds(20), 0));
         let spec = "restartPolicy: Never, \
                     containers: [{name: a, image: 'app:1'}, {name: slow, image: 'app:2'}]";
         let uid = node.want("job", spec);
-        node.until("a has ended", |node| node.state("job", "a") == "Terminated Completed 0").await;
+        node.until("a has ended", |node| {
+            node.state("job", "a") == "Terminated Completed 0"
+        })
+        .await;
         node.unwant("job");
         sleep(seconds(5)).await;
         if killed {

@@ -25,19 +25,28 @@ async fn assert_quick(node: &Node, uids: &[String], what: &str) {
 #[tokio::test(start_paused = true)]
 async fn pods_whose_status_hangs_do_not_hold_up_the_others() {
     let node = Node::new();
-    let good: Vec<_> = (0..3).map(|number| node.want(&format!("good-{number}"), APP)).collect();
-    let bad: Vec<_> = (0..20).map(|number| node.want(&format!("bad-{number}"), APP)).collect();
+    let good: Vec<_> = (0..3)
+        .map(|number| node.want(&format!("good-{number}"), APP))
+        .collect();
+    let bad: Vec<_> = (0..20)
+        .map(|number| node.want(&format!("bad-{number}"), APP))
+        .collect();
     node.until_running().await;
     let mut hangs = Vec::new();
     for uid in &bad {
-        hangs.push(node.sim.hang("ContainerStatus", Subject::container(uid, "app")));
+        hangs.push(
+            node.sim
+                .hang("ContainerStatus", Subject::container(uid, "app")),
+        );
         // Something happens to it, so that it is looked at.
         node.kill_container(uid, "app", 1);
     }
     sleep(seconds(5)).await;
     assert_quick(&node, &good, "20 hang").await;
     let late = node.want("late", APP);
-    let took = node.until("a new pod runs", |node| node.is_running("late")).await;
+    let took = node
+        .until("a new pod runs", |node| node.is_running("late"))
+        .await;
     assert!(took <= seconds(2), "{took:?}");
     drop(hangs);
     let took = node.until_running().await;
@@ -59,8 +68,9 @@ async fn calls_of_one_pod_that_hang_do_not_hold_up_the_others() {
         "RemovePodSandbox",
     ] {
         let node = Node::new();
-        let good: Vec<_> =
-            (0..3).map(|number| node.want(&format!("good-{number}"), APP)).collect();
+        let good: Vec<_> = (0..3)
+            .map(|number| node.want(&format!("good-{number}"), APP))
+            .collect();
         node.until_running().await;
         let mut hangs = Vec::new();
         for number in 0..12 {
@@ -92,7 +102,11 @@ async fn a_hung_status_ends_by_its_deadline_and_the_pod_goes_on() {
     let hang = node.sim.hang("ContainerStatus", Subject::pod(&uid));
     node.kill_container(&uid, "app", 1);
     sleep(seconds(60)).await;
-    assert_eq!(node.sim.oracle().starts(&uid, "app"), 1, "nothing is known of the pod");
+    assert_eq!(
+        node.sim.oracle().starts(&uid, "app"),
+        1,
+        "nothing is known of the pod"
+    );
     hang.release();
     let took = node.until_running().await;
     assert!(took <= seconds(7), "{took:?}");
@@ -103,7 +117,8 @@ async fn an_edit_of_the_image_ends_the_wait_for_a_pull_that_hangs() {
     let node = Node::new();
     node.sim.on_pull("big:1", Pull::hangs());
     let uid = node.want("web", "containers: [{name: app, image: 'big:1'}]");
-    node.until("the pull hangs", |node| node.calls("PullImage") == 1).await;
+    node.until("the pull hangs", |node| node.calls("PullImage") == 1)
+        .await;
     sleep(seconds(600)).await;
     node.want("web", APP);
     let took = node.until_running().await;
@@ -114,7 +129,12 @@ async fn an_edit_of_the_image_ends_the_wait_for_a_pull_that_hangs() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_whose_pull_or_start_hangs_can_be_removed() {
-    for call in ["PullImage", "CreateContainer", "StartContainer", "RunPodSandbox"] {
+    for call in [
+        "PullImage",
+        "CreateContainer",
+        "StartContainer",
+        "RunPodSandbox",
+    ] {
         let node = Node::new();
         node.sim.on_pull("big:1", Pull::succeeds());
         let hang = node.sim.hang(call, Subject::any());
@@ -149,9 +169,12 @@ async fn with_serial_pulls_one_that_hangs_does_not_hold_up_images_that_are_there
     node.sim.on_pull("big:1", Pull::hangs());
     node.sim.on_pull("small:1", Pull::succeeds());
     node.want("slow", "containers: [{name: app, image: 'big:1'}]");
-    node.until("the pull hangs", |node| node.calls("PullImage") == 1).await;
+    node.until("the pull hangs", |node| node.calls("PullImage") == 1)
+        .await;
     node.want("quick", APP);
-    let took = node.until("the other pod runs", |node| node.is_running("quick")).await;
+    let took = node
+        .until("the other pod runs", |node| node.is_running("quick"))
+        .await;
     assert!(took <= seconds(2), "{took:?}");
 
     node.want("queued", "containers: [{name: app, image: 'small:1'}]");
@@ -159,20 +182,25 @@ async fn with_serial_pulls_one_that_hangs_does_not_hold_up_images_that_are_there
     assert_eq!(node.calls("PullImage"), 1, "one pull at a time");
     // When the hanging pull is not wanted any more, the next one begins.
     node.unwant("slow");
-    let took = node.until("the queued pod runs", |node| node.is_running("queued")).await;
+    let took = node
+        .until("the queued pod runs", |node| node.is_running("queued"))
+        .await;
     assert!(took <= seconds(3), "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_end_of_one_pod_does_not_hold_up_another_removal() {
     let node = Node::new();
-    node.sim.on_container("deaf", Behavior::runs().ignoring_term());
+    node.sim
+        .on_container("deaf", Behavior::runs().ignoring_term());
     let spec = "terminationGracePeriodSeconds: 100, containers: [{name: deaf, image: 'app:1'}]";
     node.want("slow", spec);
     let quick = node.want("quick", APP);
     node.until_running().await;
     node.unwant("slow");
     node.unwant("quick");
-    let took = node.until("the quick one is gone", |node| node.is_gone(&quick)).await;
+    let took = node
+        .until("the quick one is gone", |node| node.is_gone(&quick))
+        .await;
     assert!(took <= seconds(1), "{took:?}");
 }

@@ -18,7 +18,10 @@ async fn the_task_of_a_pod_that_panics_is_started_again_and_the_others_do_not_no
     assert_eq!(node.sim.oracle().starts(&bad, "app"), 1);
     assert_eq!(node.sim.oracle().starts(&other, "app"), 1);
     let events = node.events("bad");
-    assert!(events.iter().any(|event| event.starts_with("TaskDied ")), "{events:?}");
+    assert!(
+        events.iter().any(|event| event.starts_with("TaskDied ")),
+        "{events:?}"
+    );
     assert_eq!(node.container("other", "app").unwrap().restart_count, 0);
 }
 
@@ -32,7 +35,9 @@ async fn a_task_that_always_panics_is_tried_again_with_a_pause_and_can_be_remove
     let tries = usize::MAX - left;
     assert!((3..=30).contains(&tries), "{tries} tries in two minutes");
     let other = node.want("other", APP);
-    let took = node.until("the other runs", |node| node.is_running("other")).await;
+    let took = node
+        .until("the other runs", |node| node.is_running("other"))
+        .await;
     assert!(took < seconds(2), "{took:?}");
     node.unwant("bad");
     let gone = |node: &Node| node.is_gone(&bad) && !node.record("bad").exists();

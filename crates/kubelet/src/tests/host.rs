@@ -14,7 +14,7 @@ use rubelet_pod_plan::cri_config::{ContainerFiles, SandboxInputs, env::EnvContex
 use rubelet_sim::{Sim, What};
 
 use crate::{
-    pod_host::{HostError, PodHost},
+    pod_host::{HostError, Note, PodHost},
     runtime_state::CgroupDriver,
 };
 
@@ -78,11 +78,7 @@ impl FakeHost {
     /// How often the pod was cleaned up.
     pub(super) fn cleaned(&self, uid: &str) -> usize {
         let state = self.state();
-        state
-            .cleaned
-            .iter()
-            .filter(|of| of.as_str() == uid)
-            .count()
+        state.cleaned.iter().filter(|of| of.as_str() == uid).count()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -131,7 +127,7 @@ impl PodHost for FakeHost {
         pod: &Arc<Pod>,
         attempt: u32,
         _: Option<CgroupDriver>,
-    ) -> Result<(SandboxInputs, Vec<(&'static str, String)>), HostError> {
+    ) -> Result<(SandboxInputs, Vec<Note>), HostError> {
         let inputs = SandboxInputs {
             attempt,
             log_directory: format!("/logs/{}", pod.uid),

@@ -27,7 +27,11 @@ async fn assert_started_once(node: &Node, uid: &str, when: &str) {
     let oracle = node.sim.oracle();
     node.assert_never_twice(uid);
     for name in ["init", "a", "b"] {
-        assert_eq!(oracle.starts(uid, name), 1, "killed {when}: {name}\n{oracle}");
+        assert_eq!(
+            oracle.starts(uid, name),
+            1,
+            "killed {when}: {name}\n{oracle}"
+        );
         let status = node.container("web", name).unwrap();
         assert_eq!(status.restart_count, 0, "killed {when}: {name}\n{oracle}");
     }
@@ -37,7 +41,12 @@ async fn assert_started_once(node: &Node, uid: &str, when: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn killed_before_or_after_the_effect_of_any_call_it_starts_everything_once() {
-    for call in ["RunPodSandbox", "ImageStatus", "CreateContainer", "StartContainer"] {
+    for call in [
+        "RunPodSandbox",
+        "ImageStatus",
+        "CreateContainer",
+        "StartContainer",
+    ] {
         for name in ["init", "a", "b"] {
             for after in [false, true] {
                 let (mut node, uid) = node_with_pod();
@@ -89,7 +98,53 @@ async fn calls_that_the_runtime_finishes_after_their_caller_died_do_no_harm() {
         node.assert_never_twice(&uid);
         let oracle = node.sim.oracle();
         for name in ["init", "a", "b"] {
-            assert_eq!(oracle.starts(&uid, name), 1, "killed at {at:?}: {name}\n{oracle}");
+            assert_eq!(
+                oracle.starts(&uid, name),
+                1,
+                "killed at {at:?}: {name}\n{oracle}"
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_that_the_death_of_the_agent_broke_off_is_no_restart_and_no_failure() {
+    for policy in ["Always", "Never"] {
+        for step in 0..150 {
+            let mut node = Node::new();
+            node.wire.break_off_starts();
+            for (name, image) in [("init", "app:2"), ("others", "app:1")] {
+                let wire = node.wire.clone();
+                node.sim.on_image_with(image, move |start| {
+                    if wire.was_broken_off(&start.instance.id) {
+                        Behavior::does_not_start("failed to create shim task: context canceled")
+                    } else if name == "init" {
+                        Behavior::exits(Duration::from_millis(20), 0)
+                    } else {
+                        Behavior::runs()
+                    }
+                });
+            }
+            let uid = node.want("web", &format!("restartPolicy: {policy}, {POD}"));
+            node.sim.set_latency(Duration::from_millis(8));
+            let at = Duration::from_millis(3) * step;
+            sleep(at).await;
+            node.restart().await;
+            let when = format!("at {at:?}, {policy}");
+            node.until_running().await;
+            sleep(seconds(30)).await;
+            node.assert_never_twice(&uid);
+            let oracle = node.sim.oracle();
+            for name in ["init", "a", "b"] {
+                assert_eq!(
+                    oracle.starts(&uid, name),
+                    1,
+                    "killed {when}: {name}\n{oracle}"
+                );
+                let status = node.container("web", name).unwrap();
+                assert_eq!(status.restart_count, 0, "killed {when}: {name}\n{oracle}");
+                assert_eq!(status.last_state, None, "killed {when}: {name}\n{oracle}");
+            }
         }
     }
 }
@@ -113,7 +168,8 @@ async fn ten_running_pods_are_adopted_as_they_are() {
     for number in 0..10 {
         node.want(&format!("web-{number}"), POD);
     }
-    node.sim.on_container("init", Behavior::exits(seconds(1), 0));
+    node.sim
+        .on_container("init", Behavior::exits(seconds(1), 0));
     node.until_running().await;
     sleep(seconds(5)).await;
     let before: Vec<_> = statuses(&node);
@@ -124,10 +180,19 @@ async fn ten_running_pods_are_adopted_as_they_are() {
         sleep(Duration::from_millis(700)).await;
     }
     assert_eq!(statuses(&node), before);
-    let reading = ["Status", "Version", "RuntimeConfig", "ListPodSandbox", "ListContainers"];
+    let reading = [
+        "Status",
+        "Version",
+        "RuntimeConfig",
+        "ListPodSandbox",
+        "ListContainers",
+    ];
     for call in node.sim.oracle().calls_since(mark) {
         let name = call.call;
-        assert!(reading.contains(&name) || name.ends_with("Status"), "{call:?}");
+        assert!(
+            reading.contains(&name) || name.ends_with("Status"),
+            "{call:?}"
+        );
     }
 }
 
@@ -147,7 +212,8 @@ async fn killed_at_any_time_of_a_removal_it_removes_everything() {
         let at = Duration::from_millis(3) * step;
         sleep(at).await;
         node.restart().await;
-        node.until("nothing is left", |node| node.is_gone(&uid)).await;
+        node.until("nothing is left", |node| node.is_gone(&uid))
+            .await;
         sleep(seconds(5)).await;
         assert!(node.is_gone(&uid), "killed at {at:?}");
         assert!(!node.record("web").exists(), "killed at {at:?}");
@@ -161,7 +227,10 @@ async fn killed_at_any_time_of_a_replacement_it_ends_with_the_new_definition() {
         let (mut node, uid) = node_with_pod();
         node.until_running().await;
         node.sim.set_latency(Duration::from_millis(8));
-        node.want("web", &POD.replace("{name: b, image: 'app:1'}", "{name: b, image: 'app:2'}"));
+        node.want(
+            "web",
+            &POD.replace("{name: b, image: 'app:1'}", "{name: b, image: 'app:2'}"),
+        );
         let at = Duration::from_millis(3) * step;
         sleep(at).await;
         node.restart().await;

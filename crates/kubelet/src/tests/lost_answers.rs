@@ -81,7 +81,10 @@ async fn a_call_that_failed_without_effect_is_repeated_after_a_wait() {
         let uid = node.want("web", "containers: [{name: app, image: 'app:1'}]");
         sleep(seconds(60)).await;
         let tries = node.calls(call);
-        assert!((5..=12).contains(&tries), "{call}: {tries} tries in a minute");
+        assert!(
+            (5..=12).contains(&tries),
+            "{call}: {tries} tries in a minute"
+        );
         node.sim.clear_faults();
         let took = node.until_running().await;
         assert!(took < seconds(12), "{call}: {took:?}");
@@ -99,9 +102,14 @@ async fn the_reason_of_a_failed_call_is_shown_until_it_works() {
         let node = Node::new();
         node.sim.inject(Fault::of(call).always());
         node.want("web", "containers: [{name: app, image: 'app:1'}]");
-        node.until(reason, |node| node.state("web", "app") == format!("Waiting {reason}")).await;
+        node.until(reason, |node| {
+            node.state("web", "app") == format!("Waiting {reason}")
+        })
+        .await;
         let events = node.events("web");
-        let told = events.iter().any(|event| event.starts_with("Failed Error: "));
+        let told = events
+            .iter()
+            .any(|event| event.starts_with("Failed Error: "));
         assert!(told, "{events:?}");
         node.sim.clear_faults();
         node.until_running().await;
@@ -118,7 +126,10 @@ async fn a_failure_that_is_past_is_not_the_reason_of_a_later_crash() {
     // The first restart works, but the agent is told otherwise.
     let kind = CriErrorKind::DeadlineExceeded(seconds(120));
     node.sim.fail_next("StartContainer", kind, true);
-    node.until("two crashes", |node| node.exit_times(&uid, "app").len() == 2).await;
+    node.until("two crashes", |node| {
+        node.exit_times(&uid, "app").len() == 2
+    })
+    .await;
     sleep(seconds(3)).await;
     assert_eq!(node.state("web", "app"), "Waiting CrashLoopBackOff");
 }
@@ -132,7 +143,9 @@ async fn a_container_that_the_runtime_cannot_start_backs_off() {
     let took = node
         .until("the failure is told", |node| {
             node.container("web", "app").is_some_and(|status| {
-                status.last_state.is_some_and(|end| &*end.reason == "StartError")
+                status
+                    .last_state
+                    .is_some_and(|end| &*end.reason == "StartError")
             })
         })
         .await;
@@ -148,7 +161,12 @@ async fn a_container_that_the_runtime_cannot_start_backs_off() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_that_is_answered_too_early_is_not_repeated_in_a_hot_loop() {
-    for call in ["StopContainer", "StopPodSandbox", "RemoveContainer", "RemovePodSandbox"] {
+    for call in [
+        "StopContainer",
+        "StopPodSandbox",
+        "RemoveContainer",
+        "RemovePodSandbox",
+    ] {
         let node = Node::new();
         let spec = "terminationGracePeriodSeconds: 1, containers: [{name: app, image: 'app:1'}]";
         let uid = node.want("web", spec);

@@ -253,7 +253,11 @@ impl Node {
         };
         entry.status.phase == Phase::Running
             && entry.status.containers.iter().all(|container| {
-                container.ready && self.sim.running(entry.pod.uid.as_str(), &container.name).is_some()
+                container.ready
+                    && self
+                        .sim
+                        .running(entry.pod.uid.as_str(), &container.name)
+                        .is_some()
             })
     }
 
@@ -405,7 +409,9 @@ impl Node {
                 let why: Vec<String> = entry.why.iter().map(ToString::to_string).collect();
                 let status = &entry.status;
                 let all = status.init_containers.iter().chain(&status.containers);
-                let states: Vec<_> = all.map(|container| (&container.name, &container.state)).collect();
+                let states: Vec<_> = all
+                    .map(|container| (&container.name, &container.state))
+                    .collect();
                 pods.push_str(&format!("{uid} {:?} {states:?} {why:?}\n", status.phase));
             }
         }

@@ -19,10 +19,16 @@ async fn a_pod_whose_manifest_went_while_no_agent_ran_is_removed_once_all_source
     node.set_waiting(true);
     node.start();
     sleep(seconds(300)).await;
-    assert!(node.sim.running(&uid, "app").is_some(), "a source may still want it");
+    assert!(
+        node.sim.running(&uid, "app").is_some(),
+        "a source may still want it"
+    );
     node.set_waiting(false);
     let took = node.until("the end", |node| node.is_gone(&uid)).await;
-    assert!(took >= seconds(9) && took < seconds(11), "its own grace: {took:?}");
+    assert!(
+        took >= seconds(9) && took < seconds(11),
+        "its own grace: {took:?}"
+    );
     assert_eq!(node.host.cleaned(&uid), 1);
     sleep(seconds(2)).await;
     assert!(!node.record("web").exists());

@@ -46,7 +46,10 @@ async fn pods_run_on_while_the_runtime_is_away() {
     }
     assert_eq!(node.sim.running(&uid, "app"), id);
     assert_eq!(node.container("web", "app").unwrap().restart_count, 0);
-    assert_eq!(node.calls("StopContainer") + node.calls("StopPodSandbox"), 0);
+    assert_eq!(
+        node.calls("StopContainer") + node.calls("StopPodSandbox"),
+        0
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -59,7 +62,10 @@ async fn manifests_that_change_while_the_runtime_is_away_are_applied_afterwards(
     node.sim.set_down(true);
     sleep(seconds(10)).await;
     for image in ["app:2", "app:1", "app:2"] {
-        node.want("edited", &format!("containers: [{{name: app, image: '{image}'}}]"));
+        node.want(
+            "edited",
+            &format!("containers: [{{name: app, image: '{image}'}}]"),
+        );
         sleep(seconds(10)).await;
     }
     node.unwant("removed");
@@ -67,7 +73,9 @@ async fn manifests_that_change_while_the_runtime_is_away_are_applied_afterwards(
     sleep(seconds(30)).await;
     node.sim.set_down(false);
     let took = node
-        .until("all is applied", |node| node.is_gone(&removed) && node.is_running("added"))
+        .until("all is applied", |node| {
+            node.is_gone(&removed) && node.is_running("added")
+        })
         .await;
     assert!(took <= seconds(8), "{took:?}");
     node.until_running().await;
@@ -75,7 +83,12 @@ async fn manifests_that_change_while_the_runtime_is_away_are_applied_afterwards(
     assert_eq!(oracle.starts(&edited, "app"), 2);
     assert_eq!(oracle.starts(&same, "app"), 1);
     assert_eq!(oracle.starts(&added, "app"), 1);
-    assert!(node.container("edited", "app").unwrap().image.ends_with("app:2"));
+    assert!(
+        node.container("edited", "app")
+            .unwrap()
+            .image
+            .ends_with("app:2")
+    );
     for uid in [&edited, &removed, &same, &added] {
         node.assert_never_twice(uid);
     }
@@ -94,7 +107,9 @@ async fn a_container_that_ended_while_the_runtime_was_away_is_restarted_when_it_
         sleep(seconds(away)).await;
         node.sim.set_down(false);
         let took = node
-            .until("a restart", |node| node.sim.oracle().starts(&uid, "app") == 2)
+            .until("a restart", |node| {
+                node.sim.oracle().starts(&uid, "app") == 2
+            })
             .await;
         assert!(took <= seconds(6), "away for {away} s: {took:?}");
         let last = node.container("web", "app").unwrap().last_state;
@@ -103,13 +118,36 @@ async fn a_container_that_ended_while_the_runtime_was_away_is_restarted_when_it_
 }
 
 #[tokio::test(start_paused = true)]
+async fn as_soon_as_the_runtime_answers_again_what_it_holds_is_looked_at() {
+    for away in [10, 33, 61, 100, 137] {
+        let node = Node::new();
+        let uid = node.want("web", APP);
+        node.until_running().await;
+        node.sim.set_down(true);
+        sleep(seconds(away)).await;
+        node.kill_container(&uid, "app", 9);
+        node.sim.set_down(false);
+        let ready = |node: &Node| node.agent().runtime_state.borrow().is_ready();
+        node.until("the runtime is ready", |node| !ready(node))
+            .await;
+        node.until("the runtime is ready", ready).await;
+        let again = |node: &Node| node.sim.oracle().starts(&uid, "app") == 2;
+        let took = node.until("a restart", again).await;
+        assert!(took < Duration::from_millis(100), "{took:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_runtime_that_restarts_all_the_time_makes_no_pod_twice() {
     let node = Node::new();
     node.sim.set_latency(Duration::from_millis(6));
-    node.sim.on_container("init", Behavior::exits(Duration::from_millis(20), 0));
+    node.sim
+        .on_container("init", Behavior::exits(Duration::from_millis(20), 0));
     let spec = "initContainers: [{name: init, image: 'app:2'}], \
                 containers: [{name: app, image: 'app:1'}]";
-    let uids: Vec<_> = (0..5).map(|number| node.want(&format!("web-{number}"), spec)).collect();
+    let uids: Vec<_> = (0..5)
+        .map(|number| node.want(&format!("web-{number}"), spec))
+        .collect();
     for round in 0..60 {
         sleep(Duration::from_millis(10 + round * 7)).await;
         node.sim.restart();
@@ -132,11 +170,19 @@ async fn a_network_that_is_not_ready_holds_up_pods_but_not_those_of_the_host_net
     sleep(seconds(6)).await;
     node.want("web", APP);
     let host = node.want("host", &format!("hostNetwork: true, {APP}"));
-    node.until("the pod of the host network runs", |node| node.is_running("host")).await;
+    node.until("the pod of the host network runs", |node| {
+        node.is_running("host")
+    })
+    .await;
     sleep(seconds(60)).await;
     assert_eq!(node.calls("RunPodSandbox"), 1);
     let events = node.events("web");
-    assert!(events.iter().any(|event| event.starts_with("NetworkNotReady ")), "{events:?}");
+    assert!(
+        events
+            .iter()
+            .any(|event| event.starts_with("NetworkNotReady ")),
+        "{events:?}"
+    );
     node.sim.set_ready(true, true);
     let took = node.until_running().await;
     assert!(took <= seconds(16), "{took:?}");

@@ -17,14 +17,26 @@ fn message(node: &Node) -> String {
 #[tokio::test(start_paused = true)]
 async fn an_image_that_is_not_there_and_must_not_be_pulled_is_said_to_be_missing() {
     let node = Node::new();
-    node.want("web", "containers: [{name: a, image: 'img:1', imagePullPolicy: Never}]");
-    node.until("it is told", |node| node.state("web", "a") == "Waiting ErrImageNeverPull").await;
+    node.want(
+        "web",
+        "containers: [{name: a, image: 'img:1', imagePullPolicy: Never}]",
+    );
+    node.until("it is told", |node| {
+        node.state("web", "a") == "Waiting ErrImageNeverPull"
+    })
+    .await;
     let expected = "Container image \"img:1\" is not present with pull policy of Never";
     assert_eq!(message(&node), expected);
     assert_eq!(node.phase("web"), Some(Phase::Pending));
     let events = node.events("web");
-    assert!(events.contains(&format!("ErrImageNeverPull {expected}")), "{events:?}");
-    assert!(events.contains(&"Failed Error: ErrImageNeverPull".to_owned()), "{events:?}");
+    assert!(
+        events.contains(&format!("ErrImageNeverPull {expected}")),
+        "{events:?}"
+    );
+    assert!(
+        events.contains(&"Failed Error: ErrImageNeverPull".to_owned()),
+        "{events:?}"
+    );
     assert_eq!(node.calls("PullImage"), 0);
 
     // Somebody brings it.
@@ -37,11 +49,20 @@ async fn an_image_that_is_not_there_and_must_not_be_pulled_is_said_to_be_missing
 async fn a_reference_that_makes_no_sense_is_said_to_be_invalid() {
     let node = Node::new();
     node.want("web", "containers: [{name: a, image: 'UPPER:1'}]");
-    node.until("it is told", |node| node.state("web", "a") == "Waiting InvalidImageName").await;
+    node.until("it is told", |node| {
+        node.state("web", "a") == "Waiting InvalidImageName"
+    })
+    .await;
     let told = message(&node);
-    assert!(told.starts_with("Failed to apply default image tag \"UPPER:1\": "), "{told}");
+    assert!(
+        told.starts_with("Failed to apply default image tag \"UPPER:1\": "),
+        "{told}"
+    );
     let events = node.events("web");
-    assert!(events.contains(&format!("InspectFailed {told}")), "{events:?}");
+    assert!(
+        events.contains(&format!("InspectFailed {told}")),
+        "{events:?}"
+    );
     node.want("web", "containers: [{name: a, image: 'app:1'}]");
     let took = node.until_running().await;
     assert!(took < seconds(1), "{took:?}");
@@ -50,18 +71,30 @@ async fn a_reference_that_makes_no_sense_is_said_to_be_invalid() {
 #[tokio::test(start_paused = true)]
 async fn a_pull_that_fails_is_told_first_with_its_cause_and_then_as_a_back_off() {
     let node = Node::new();
-    node.sim.on_pull("img:1", Pull::fails("no route to the registry"));
+    node.sim
+        .on_pull("img:1", Pull::fails("no route to the registry"));
     node.want("web", "containers: [{name: a, image: 'img:1'}]");
-    node.until("the cause", |node| node.state("web", "a") == "Waiting ErrImagePull").await;
+    node.until("the cause", |node| {
+        node.state("web", "a") == "Waiting ErrImagePull"
+    })
+    .await;
     let cause = message(&node);
-    assert!(cause.starts_with("failed to pull image \"img:1\": "), "{cause}");
+    assert!(
+        cause.starts_with("failed to pull image \"img:1\": "),
+        "{cause}"
+    );
     assert!(cause.ends_with("no route to the registry"), "{cause}");
     let took = node
-        .until("the back-off", |node| node.state("web", "a") == "Waiting ImagePullBackOff")
+        .until("the back-off", |node| {
+            node.state("web", "a") == "Waiting ImagePullBackOff"
+        })
         .await;
     assert!(took <= seconds(6), "{took:?}");
     let told = message(&node);
-    assert_eq!(told, format!("Back-off pulling image \"img:1\": ErrImagePull: {cause}"));
+    assert_eq!(
+        told,
+        format!("Back-off pulling image \"img:1\": ErrImagePull: {cause}")
+    );
     let events = node.events("web");
     for event in [
         "Pulling Pulling image \"img:1\"",
@@ -71,7 +104,10 @@ async fn a_pull_that_fails_is_told_first_with_its_cause_and_then_as_a_back_off()
         assert!(events.contains(&event.to_owned()), "{event}: {events:?}");
     }
     let failed = "Failed Failed to pull image \"img:1\": ";
-    assert!(events.iter().any(|event| event.starts_with(failed)), "{events:?}");
+    assert!(
+        events.iter().any(|event| event.starts_with(failed)),
+        "{events:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -79,15 +115,23 @@ async fn failed_pulls_are_repeated_after_10_20_40_up_to_300_seconds() {
     let mut node = Node::new();
     node.sim.on_pull("img:1", Pull::fails("no"));
     node.want("web", "containers: [{name: a, image: 'img:1'}]");
-    node.until("four pulls", |node| node.calls("PullImage") == 4).await;
+    node.until("four pulls", |node| node.calls("PullImage") == 4)
+        .await;
     // The back-off survives the agent.
     sleep(seconds(5)).await;
     node.restart().await;
-    node.until("eight pulls", |node| node.calls("PullImage") == 8).await;
+    node.until("eight pulls", |node| node.calls("PullImage") == 8)
+        .await;
     let calls = node.sim.oracle().calls();
-    let times: Vec<_> =
-        calls.iter().filter(|call| call.call == "PullImage").map(|call| call.began).collect();
-    let waits: Vec<_> = times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs()).collect();
+    let times: Vec<_> = calls
+        .iter()
+        .filter(|call| call.call == "PullImage")
+        .map(|call| call.began)
+        .collect();
+    let waits: Vec<_> = times
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]).as_secs())
+        .collect();
     assert_eq!(waits, [10, 20, 40, 80, 160, 300, 300]);
 
     node.sim.on_pull("img:1", Pull::succeeds());
@@ -105,7 +149,8 @@ async fn the_policy_always_asks_the_registry_before_each_start() {
     node.until_running().await;
     assert_eq!(node.calls("PullImage"), 1);
     node.kill_container(&uid, "a", 1);
-    node.until("a restart", |node| node.sim.oracle().starts(&uid, "a") == 2).await;
+    node.until("a restart", |node| node.sim.oracle().starts(&uid, "a") == 2)
+        .await;
     assert_eq!(node.calls("PullImage"), 2);
 }
 
@@ -116,7 +161,10 @@ async fn an_unavailable_registry_is_told_as_such() {
     let pull = Pull::fails_as(kind, "RegistryUnavailable: the registry is down");
     node.sim.on_pull("img:1", pull);
     node.want("web", "containers: [{name: a, image: 'img:1'}]");
-    node.until("it is told", |node| node.state("web", "a") == "Waiting RegistryUnavailable").await;
+    node.until("it is told", |node| {
+        node.state("web", "a") == "Waiting RegistryUnavailable"
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -46,8 +46,18 @@ enum Act {
     AgentDown(u64),
     RestartRuntime,
     RuntimeDown(u64),
-    Fault { call: usize, kind: usize, after: bool, times: usize },
-    Hang { call: usize, pod: usize, after: bool, time: u64 },
+    Fault {
+        call: usize,
+        kind: usize,
+        after: bool,
+        times: usize,
+    },
+    Hang {
+        call: usize,
+        pod: usize,
+        after: bool,
+        time: u64,
+    },
     EditImage(usize, usize),
     EditInit(usize),
     EditLabel(usize),
@@ -106,15 +116,17 @@ fn life() -> impl Strategy<Value = Life> {
         prop::collection::vec(end, 0..12),
         prop::collection::vec((pause, act()), 1..24),
     )
-        .prop_map(|((init, regular), policy, latency, finishes_abandoned_calls, ends, acts)| Life {
-            init,
-            regular,
-            policy,
-            latency,
-            finishes_abandoned_calls,
-            ends,
-            acts,
-        })
+        .prop_map(
+            |((init, regular), policy, latency, finishes_abandoned_calls, ends, acts)| Life {
+                init,
+                regular,
+                policy,
+                latency,
+                finishes_abandoned_calls,
+                ends,
+                acts,
+            },
+        )
 }
 
 /// A manifest as it is now.
@@ -167,9 +179,7 @@ impl Story {
                     Some((after, code)) if is_init => {
                         Behavior::exits(Duration::from_millis(*after), *code)
                     }
-                    Some((after, code)) => {
-                        Behavior::exits(Duration::from_millis(*after), code + 1)
-                    }
+                    Some((after, code)) => Behavior::exits(Duration::from_millis(*after), code + 1),
                     None if is_init => Behavior::exits(Duration::from_millis(300), 0),
                     None => Behavior::runs(),
                 }
@@ -197,10 +207,21 @@ impl Story {
 
     /// Writes the manifest of a pod.
     fn write(&mut self, pod: usize) {
-        let Version { images, init, label, host_network, .. } = self.versions[pod];
+        let Version {
+            images,
+            init,
+            label,
+            host_network,
+            ..
+        } = self.versions[pod];
         let list = |prefix: &str, count: usize, image_of: &dyn Fn(usize) -> bool| {
             let items: Vec<_> = (0..count)
-                .map(|index| format!("{{name: {prefix}{index}, image: '{}'}}", image(image_of(index))))
+                .map(|index| {
+                    format!(
+                        "{{name: {prefix}{index}, image: '{}'}}",
+                        image(image_of(index))
+                    )
+                })
                 .collect();
             items.join(", ")
         };
@@ -269,17 +290,31 @@ impl Story {
                 self.runtime_from = Some(until(time));
             }
             Act::RestartRuntime | Act::RuntimeDown(_) => {}
-            Act::Fault { call, kind, after, times } => {
+            Act::Fault {
+                call,
+                kind,
+                after,
+                times,
+            } => {
                 let kind = [
                     CriErrorKind::Other(Code::Unknown),
                     CriErrorKind::DeadlineExceeded(seconds(20)),
                     CriErrorKind::Unavailable,
                     CriErrorKind::Canceled,
                 ][kind];
-                let fault = Fault::of(CALLS[call]).error(kind, "as the story wants").times(times);
-                self.node.sim.inject(if after { fault.after_effect() } else { fault });
+                let fault = Fault::of(CALLS[call])
+                    .error(kind, "as the story wants")
+                    .times(times);
+                self.node
+                    .sim
+                    .inject(if after { fault.after_effect() } else { fault });
             }
-            Act::Hang { call, pod, after, time } => {
+            Act::Hang {
+                call,
+                pod,
+                after,
+                time,
+            } => {
                 let subject = match CALLS[call] {
                     call if call.starts_with("List") || call == "ImageStatus" => Subject::any(),
                     _ => Subject::pod(&self.uids[pod]),
@@ -292,7 +327,9 @@ impl Story {
                 self.hangs.push((until(time), hang));
             }
             Act::EditImage(pod, which) => {
-                self.edit(pod, |version| version.images[which] = !version.images[which]);
+                self.edit(pod, |version| {
+                    version.images[which] = !version.images[which];
+                });
             }
             Act::EditInit(pod) => self.edit(pod, |version| version.init = !version.init),
             Act::EditLabel(pod) => self.edit(pod, |version| version.label = !version.label),
@@ -348,7 +385,11 @@ impl Story {
         for (uid, _, entry) in self.node.agent().pods.list() {
             let status = &entry.status;
             for container in status.init_containers.iter().chain(&status.containers) {
-                let key = (uid.as_str().to_owned(), status.start_time, container.name.clone());
+                let key = (
+                    uid.as_str().to_owned(),
+                    status.start_time,
+                    container.name.clone(),
+                );
                 let most = self.counts.entry(key).or_default();
                 assert!(
                     container.restart_count >= *most,
@@ -376,16 +417,21 @@ impl Story {
         };
         // What was started before it became calm may still end by itself.
         for round in 0.. {
-            self.node.within(seconds(1000), "everything is as it is wanted", settled).await;
+            self.node
+                .within(seconds(1000), "everything is as it is wanted", settled)
+                .await;
             let mark = self.node.sim.oracle().mark();
             sleep(seconds(20)).await;
             let calls = self.node.sim.oracle().calls_since(mark);
-            let is_read =
-                |call: &str| call.starts_with("List") || call.ends_with("Status");
+            let is_read = |call: &str| call.starts_with("List") || call.ends_with("Status");
             if calls.iter().all(|call| is_read(call.call)) {
                 break;
             }
-            assert!(round < 20, "it does not become calm\n{}", self.node.account());
+            assert!(
+                round < 20,
+                "it does not become calm\n{}",
+                self.node.account()
+            );
         }
         for (name, heartbeat) in &self.node.agent().heartbeats {
             assert!(heartbeat.age() <= seconds(11), "{name}");
@@ -393,7 +439,10 @@ impl Story {
         for pod in 0..PODS {
             let died = "TaskDied ";
             let events = self.node.events(&format!("p{pod}"));
-            assert!(!events.iter().any(|event| event.starts_with(died)), "{events:?}");
+            assert!(
+                !events.iter().any(|event| event.starts_with(died)),
+                "{events:?}"
+            );
         }
     }
 

@@ -35,7 +35,10 @@ async fn a_damaged_record_is_put_aside_and_rebuilt_from_the_runtime() {
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
-        assert!(names.iter().any(|name| name.ends_with(".corrupt-1")), "{names:?}");
+        assert!(
+            names.iter().any(|name| name.ends_with(".corrupt-1")),
+            "{names:?}"
+        );
         assert!(node.record("web").exists());
     }
 }
@@ -43,12 +46,16 @@ async fn a_damaged_record_is_put_aside_and_rebuilt_from_the_runtime() {
 #[tokio::test(start_paused = true)]
 async fn a_lost_record_costs_nothing_but_the_back_off() {
     let mut node = Node::new();
-    node.sim.on_container_with("app", |start| match start.earlier {
-        0..=2 => Behavior::exits(seconds(1), 4),
-        _ => Behavior::runs(),
-    });
+    node.sim
+        .on_container_with("app", |start| match start.earlier {
+            0..=2 => Behavior::exits(seconds(1), 4),
+            _ => Behavior::runs(),
+        });
     let uid = node.want("web", APP);
-    node.until("three crashes", |node| node.exit_times(&uid, "app").len() == 3).await;
+    node.until("three crashes", |node| {
+        node.exit_times(&uid, "app").len() == 3
+    })
+    .await;
     sleep(seconds(2)).await;
     node.kill().await;
     fs::remove_file(node.record("web")).unwrap();
@@ -67,6 +74,9 @@ async fn a_folder_that_cannot_be_written_stops_no_pod() {
     let uid = node.want("web", APP);
     node.until_running().await;
     node.kill_container(&uid, "app", 1);
-    node.until("a restart", |node| node.sim.oracle().starts(&uid, "app") == 2).await;
+    node.until("a restart", |node| {
+        node.sim.oracle().starts(&uid, "app") == 2
+    })
+    .await;
     fs::create_dir(node.records()).unwrap();
 }

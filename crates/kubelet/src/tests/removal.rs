@@ -28,7 +28,10 @@ async fn a_pod_that_obeys_is_gone_at_once_with_all_it_had() {
     assert_eq!(node.host.cleaned(&uid), 1);
     sleep(seconds(2)).await;
     assert!(!node.record("web").exists());
-    assert!(node.events("web").contains(&"Killing Stopping container app".to_owned()));
+    assert!(
+        node.events("web")
+            .contains(&"Killing Stopping container app".to_owned())
+    );
     assert_eq!(node.sim.oracle().exits(&uid, "app"), [(143, "Error")]);
     assert_eq!(node.host.cleaned(&uid), 1);
 }
@@ -51,9 +54,11 @@ async fn a_pod_that_ignores_sigterm_has_its_whole_grace_and_no_more() {
 #[tokio::test(start_paused = true)]
 async fn all_containers_are_stopped_at_the_same_time() {
     let node = Node::new();
-    node.sim.on_image("app:1", Behavior::runs().ending_on_term(seconds(8), 0));
-    let containers: Vec<_> =
-        (0..4).map(|number| format!("{{name: c{number}, image: 'app:1'}}")).collect();
+    node.sim
+        .on_image("app:1", Behavior::runs().ending_on_term(seconds(8), 0));
+    let containers: Vec<_> = (0..4)
+        .map(|number| format!("{{name: c{number}, image: 'app:1'}}"))
+        .collect();
     let uid = node.want("web", &format!("containers: [{}]", containers.join(", ")));
     node.until_running().await;
     node.unwant("web");
@@ -64,7 +69,8 @@ async fn all_containers_are_stopped_at_the_same_time() {
 #[tokio::test(start_paused = true)]
 async fn what_is_wanted_again_while_it_is_removed_starts_anew_once_the_old_one_is_gone() {
     let mut node = Node::new();
-    node.sim.on_image("app:1", Behavior::runs().ending_on_term(seconds(10), 0));
+    node.sim
+        .on_image("app:1", Behavior::runs().ending_on_term(seconds(10), 0));
     let uid = node.want("web", APP);
     node.until_running().await;
     let first = node.sim.running(&uid, "app").unwrap();
@@ -81,15 +87,24 @@ async fn what_is_wanted_again_while_it_is_removed_starts_anew_once_the_old_one_i
         node.assert_never_twice(&uid);
     }
     assert_eq!(node.sim.oracle().starts(&uid, "app"), 3);
-    assert!(node.containers(&uid).iter().all(|container| container.id != first));
+    assert!(
+        node.containers(&uid)
+            .iter()
+            .all(|container| container.id != first)
+    );
     let status = node.container("web", "app").unwrap();
-    assert_eq!((status.restart_count, status.last_state), (0, None), "it is another pod");
+    assert_eq!(
+        (status.restart_count, status.last_state),
+        (0, None),
+        "it is another pod"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_with_the_name_of_one_that_ends_waits_for_its_end() {
     let mut node = Node::new();
-    node.sim.on_image("app:1", Behavior::runs().ending_on_term(seconds(10), 0));
+    node.sim
+        .on_image("app:1", Behavior::runs().ending_on_term(seconds(10), 0));
     for restart in [false, true] {
         let old = node.want_with("web", "uid: old", APP);
         node.until_running().await;
@@ -99,9 +114,15 @@ async fn a_pod_with_the_name_of_one_that_ends_waits_for_its_end() {
             node.restart().await;
         }
         sleep(seconds(2)).await;
-        assert_eq!(node.sim.oracle().exits(&old, "app").len(), usize::from(restart));
+        assert_eq!(
+            node.sim.oracle().exits(&old, "app").len(),
+            usize::from(restart)
+        );
         assert_eq!(node.sim.sandboxes(&new).len(), 0, "it waits");
-        node.until("the new one runs", |node| node.sim.running(&new, "app").is_some()).await;
+        node.until("the new one runs", |node| {
+            node.sim.running(&new, "app").is_some()
+        })
+        .await;
         assert!(node.is_gone(&old));
         node.unwant("web");
         node.until("the end", |node| node.is_gone(&new)).await;
@@ -112,19 +133,29 @@ async fn a_pod_with_the_name_of_one_that_ends_waits_for_its_end() {
 #[tokio::test(start_paused = true)]
 async fn another_uid_waits_for_the_old_pod_also_if_it_came_while_no_agent_ran() {
     let mut node = Node::new();
-    node.sim.on_image("app:1", Behavior::runs().ending_on_term(seconds(10), 0));
+    node.sim
+        .on_image("app:1", Behavior::runs().ending_on_term(seconds(10), 0));
     let old = node.want_with("web", "uid: old", APP);
     node.until_running().await;
     node.kill().await;
     let new = node.want_with("web", "uid: new", APP);
     node.start();
-    node.until("the new one runs", |node| node.sim.running(&new, "app").is_some()).await;
+    node.until("the new one runs", |node| {
+        node.sim.running(&new, "app").is_some()
+    })
+    .await;
     let oracle = node.sim.oracle();
     let position = |wanted: &dyn Fn(&What) -> bool| {
-        oracle.entries().iter().position(|entry| wanted(&entry.what)).unwrap()
+        oracle
+            .entries()
+            .iter()
+            .position(|entry| wanted(&entry.what))
+            .unwrap()
     };
-    let removed = position(&|what| matches!(what, What::SandboxRemoved { pod_uid, .. } if *pod_uid == old));
-    let made = position(&|what| matches!(what, What::SandboxReady { pod_uid, .. } if *pod_uid == new));
+    let removed =
+        position(&|what| matches!(what, What::SandboxRemoved { pod_uid, .. } if *pod_uid == old));
+    let made =
+        position(&|what| matches!(what, What::SandboxReady { pod_uid, .. } if *pod_uid == new));
     assert!(removed < made, "{oracle}");
 }
 
@@ -138,7 +169,10 @@ async fn a_clean_up_that_fails_is_tried_again_until_it_works() {
     sleep(seconds(60)).await;
     assert!(!node.is_gone(&uid));
     let events = node.events("web");
-    assert!(events.contains(&"FailedCleanUp a volume is in use".to_owned()), "{events:?}");
+    assert!(
+        events.contains(&"FailedCleanUp a volume is in use".to_owned()),
+        "{events:?}"
+    );
     node.host.fail_clean_up("web", None);
     let took = node.until("the end", |node| node.is_gone(&uid)).await;
     assert!(took <= seconds(11), "{took:?}");
@@ -150,7 +184,10 @@ async fn a_pod_that_never_started_is_removed_as_well() {
     node.host.fail_prepare("web", Some("no such volume"));
     let uid = node.want("web", APP);
     sleep(seconds(20)).await;
-    assert!(node.events("web").contains(&"FailedMount no such volume".to_owned()));
+    assert!(
+        node.events("web")
+            .contains(&"FailedMount no such volume".to_owned())
+    );
     node.unwant("web");
     let took = node.until("the end", |node| node.is_gone(&uid)).await;
     assert!(took < seconds(1), "{took:?}");
@@ -161,12 +198,17 @@ async fn a_pod_that_never_started_is_removed_as_well() {
 #[tokio::test(start_paused = true)]
 async fn a_hundred_pods_come_and_go() {
     let node = Node::new();
-    let uids: Vec<_> = (0..100).map(|number| node.want(&format!("web-{number}"), APP)).collect();
+    let uids: Vec<_> = (0..100)
+        .map(|number| node.want(&format!("web-{number}"), APP))
+        .collect();
     node.until_running().await;
     for number in 0..100 {
         node.unwant(&format!("web-{number}"));
     }
-    node.until("all are gone", |node| uids.iter().all(|uid| node.is_gone(uid))).await;
+    node.until("all are gone", |node| {
+        uids.iter().all(|uid| node.is_gone(uid))
+    })
+    .await;
     for uid in &uids {
         node.assert_never_twice(uid);
         assert_eq!(node.sim.oracle().starts(uid, "app"), 1);

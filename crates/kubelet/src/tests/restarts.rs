@@ -14,7 +14,9 @@ const APP: &str = "containers: [{name: app, image: 'app:1'}]";
 fn waits(node: &Node, uid: &str, name: &str) -> Vec<u64> {
     let (starts, ends) = (node.start_times(uid, name), node.exit_times(uid, name));
     let pairs = ends.iter().zip(&starts[1..]);
-    pairs.map(|(end, start)| (*start - *end).as_secs()).collect()
+    pairs
+        .map(|(end, start)| (*start - *end).as_secs())
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -45,7 +47,10 @@ async fn a_container_that_crashes_at_once_waits_0_10_20_40_up_to_300_seconds() {
     let uid = node.want("web", APP);
     let ends = |node: &Node| node.exit_times(&uid, "app").len();
     node.until("nine crashes", |node| ends(node) == 9).await;
-    assert_eq!(waits(&node, &uid, "app")[..8], [0, 10, 20, 40, 80, 160, 300, 300]);
+    assert_eq!(
+        waits(&node, &uid, "app")[..8],
+        [0, 10, 20, 40, 80, 160, 300, 300]
+    );
     node.until("the back-off is told", |node| {
         node.state("web", "app") == "Waiting CrashLoopBackOff"
     })
@@ -63,11 +68,12 @@ async fn a_container_that_crashes_at_once_waits_0_10_20_40_up_to_300_seconds() {
 #[tokio::test(start_paused = true)]
 async fn a_container_that_ran_ten_minutes_starts_with_the_first_back_off_again() {
     let node = Node::new();
-    node.sim.on_image_with("app:1", |start| match start.earlier {
-        0..=3 => Behavior::exits(seconds(1), 1),
-        4 => Behavior::exits(seconds(601), 1),
-        _ => Behavior::exits(seconds(1), 1),
-    });
+    node.sim
+        .on_image_with("app:1", |start| match start.earlier {
+            0..=3 => Behavior::exits(seconds(1), 1),
+            4 => Behavior::exits(seconds(601), 1),
+            _ => Behavior::exits(seconds(1), 1),
+        });
     let uid = node.want("web", APP);
     let ends = |node: &Node| node.exit_times(&uid, "app").len();
     node.until("seven crashes", |node| ends(node) == 7).await;
@@ -120,11 +126,38 @@ async fn an_exit_within_a_millisecond_is_seen_once_and_is_final() {
     let quick = Behavior::exits(Duration::from_millis(1), 0);
     node.sim.on_image("app:1", quick);
     let uid = node.want("job", &format!("restartPolicy: Never, {APP}"));
-    node.until("the end", |node| node.phase("job") == Some(Phase::Succeeded)).await;
+    node.until("the end", |node| {
+        node.phase("job") == Some(Phase::Succeeded)
+    })
+    .await;
     assert_eq!(node.state("job", "app"), "Terminated Completed 0");
     sleep(seconds(60)).await;
     assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
     assert_eq!(node.state("job", "app"), "Terminated Completed 0");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reason_that_the_runtime_learns_late_is_told_all_the_same() {
+    let node = Node::new();
+    let uid = node.want("web", APP);
+    node.until_running().await;
+    let id = node.sim.running(&uid, "app").unwrap();
+    node.kill_container(&uid, "app", 137);
+    node.until("a restart", |node| {
+        node.sim.oracle().starts(&uid, "app") == 2
+    })
+    .await;
+    sleep(Duration::from_millis(200)).await;
+    node.wire.change_reason(&id, "OOMKilled");
+    let told = |node: &Node| {
+        let last = node
+            .container("web", "app")
+            .and_then(|status| status.last_state);
+        last.is_some_and(|end| &*end.reason == "OOMKilled")
+    };
+    let took = node.until("the reason", told).await;
+    assert!(took <= seconds(2), "{took:?}");
+    assert_eq!(node.container("web", "app").unwrap().restart_count, 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,7 +172,9 @@ async fn every_exit_code_is_published_before_its_container_is_removed() {
     node.until("six crashes", |node| {
         if let Some(status) = node.container("web", "app") {
             let state = node.state("web", "app");
-            let now = state.strip_prefix("Terminated Error ").and_then(|code| code.parse().ok());
+            let now = state
+                .strip_prefix("Terminated Error ")
+                .and_then(|code| code.parse().ok());
             let code = now.or(status.last_state.map(|end| end.exit_code));
             told.extend(code.filter(|code| told.last() != Some(code)));
         }
@@ -160,10 +195,11 @@ async fn the_restart_policy_decides_what_an_end_means() {
         ("Never", 3, 1, Phase::Failed),
     ] {
         let node = Node::new();
-        node.sim.on_image_with("app:1", move |start| match start.earlier {
-            0 => Behavior::exits(seconds(1), code),
-            _ => Behavior::runs(),
-        });
+        node.sim
+            .on_image_with("app:1", move |start| match start.earlier {
+                0 => Behavior::exits(seconds(1), code),
+                _ => Behavior::runs(),
+            });
         let uid = node.want("p", &format!("restartPolicy: {policy}, {APP}"));
         sleep(seconds(30)).await;
         let got = (node.sim.oracle().starts(&uid, "app"), node.phase("p"));
@@ -176,7 +212,10 @@ async fn a_finished_pod_stays_finished_over_a_restart_of_the_agent() {
     let mut node = Node::new();
     node.sim.on_image("app:1", Behavior::exits(seconds(1), 0));
     let uid = node.want("job", &format!("restartPolicy: OnFailure, {APP}"));
-    node.until("the end", |node| node.phase("job") == Some(Phase::Succeeded)).await;
+    node.until("the end", |node| {
+        node.phase("job") == Some(Phase::Succeeded)
+    })
+    .await;
     sleep(seconds(5)).await;
     node.restart().await;
     sleep(seconds(60)).await;
@@ -211,7 +250,8 @@ async fn an_old_sandbox_that_vanishes_does_not_touch_the_new_one() {
     node.until_running().await;
     let old = node.sim.sandboxes(&uid).pop().unwrap();
     node.sim.kill_sandbox(&old);
-    node.until("a new sandbox", |node| node.calls("RunPodSandbox") == 2).await;
+    node.until("a new sandbox", |node| node.calls("RunPodSandbox") == 2)
+        .await;
     node.until_running().await;
     node.sim.vanish_sandbox(&old);
     sleep(seconds(60)).await;

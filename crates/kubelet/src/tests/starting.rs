@@ -32,7 +32,11 @@ async fn a_pod_of_a_manifest_runs_and_then_only_the_relist_asks_the_runtime() {
     for call in node.sim.oracle().calls_since(mark) {
         *counts.entry(call.call).or_insert(0) += 1;
     }
-    let expected = [("ListContainers", 60), ("ListPodSandbox", 60), ("Status", 12)];
+    let expected = [
+        ("ListContainers", 60),
+        ("ListPodSandbox", 60),
+        ("Status", 12),
+    ];
     assert_eq!(counts, expected.into());
 }
 
@@ -53,10 +57,18 @@ async fn init_containers_run_one_after_the_other_and_before_the_others() {
     assert_eq!(node.state("web", "a"), "Waiting PodInitializing");
     node.until_running().await;
     let mut last = seconds(0);
-    for (init, next) in [("one", "two"), ("two", "three"), ("three", "a"), ("three", "b")] {
+    for (init, next) in [
+        ("one", "two"),
+        ("two", "three"),
+        ("three", "a"),
+        ("three", "b"),
+    ] {
         let (end, start) = (node.exit_times(&uid, init), node.start_times(&uid, next));
         assert_eq!((end.len(), start.len()), (1, 1));
-        assert!(end[0] <= start[0] && start[0] - end[0] <= seconds(1), "{init} {next}");
+        assert!(
+            end[0] <= start[0] && start[0] - end[0] <= seconds(1),
+            "{init} {next}"
+        );
         assert!(start[0] >= last);
         last = start[0];
         assert_eq!(node.state("web", init), "Terminated Completed 0");
@@ -66,17 +78,24 @@ async fn init_containers_run_one_after_the_other_and_before_the_others() {
 #[tokio::test(start_paused = true)]
 async fn an_init_container_that_fails_is_repeated_with_back_off_and_the_others_wait() {
     let node = Node::new();
-    node.sim.on_container_with("init", |start| match start.earlier {
-        0..=2 => Behavior::exits(seconds(1), 1),
-        _ => Behavior::exits(seconds(1), 0),
-    });
+    node.sim
+        .on_container_with("init", |start| match start.earlier {
+            0..=2 => Behavior::exits(seconds(1), 1),
+            _ => Behavior::exits(seconds(1), 0),
+        });
     let spec = "initContainers: [{name: init, image: 'app:1'}], \
                 containers: [{name: a, image: 'app:1'}]";
     let uid = node.want("web", spec);
     node.until_running().await;
-    let (starts, ends) = (node.start_times(&uid, "init"), node.exit_times(&uid, "init"));
-    let waits: Vec<_> =
-        ends.iter().zip(&starts[1..]).map(|(end, start)| (*start - *end).as_secs()).collect();
+    let (starts, ends) = (
+        node.start_times(&uid, "init"),
+        node.exit_times(&uid, "init"),
+    );
+    let waits: Vec<_> = ends
+        .iter()
+        .zip(&starts[1..])
+        .map(|(end, start)| (*start - *end).as_secs())
+        .collect();
     assert_eq!(waits, [0, 10, 20]);
     assert_eq!(node.container("web", "init").unwrap().restart_count, 3);
     assert_eq!(node.sim.oracle().starts(&uid, "a"), 1);
@@ -85,11 +104,13 @@ async fn an_init_container_that_fails_is_repeated_with_back_off_and_the_others_w
 #[tokio::test(start_paused = true)]
 async fn an_init_container_that_fails_for_good_ends_a_pod_that_never_restarts() {
     let node = Node::new();
-    node.sim.on_container("init", Behavior::exits(seconds(1), 5));
+    node.sim
+        .on_container("init", Behavior::exits(seconds(1), 5));
     let spec = "restartPolicy: Never, initContainers: [{name: init, image: 'app:1'}], \
                 containers: [{name: a, image: 'app:1'}]";
     let uid = node.want("web", spec);
-    node.until("the end", |node| node.phase("web") == Some(Phase::Failed)).await;
+    node.until("the end", |node| node.phase("web") == Some(Phase::Failed))
+        .await;
     sleep(seconds(60)).await;
     assert_eq!(node.sim.oracle().starts(&uid, "init"), 1);
     assert_eq!(node.sim.oracle().starts(&uid, "a"), 0);
@@ -99,14 +120,18 @@ async fn an_init_container_that_fails_for_good_ends_a_pod_that_never_restarts() 
 #[tokio::test(start_paused = true)]
 async fn after_a_lost_sandbox_the_init_containers_run_again_before_the_others() {
     let node = Node::new();
-    node.sim.on_container("init", Behavior::exits(seconds(3), 0));
+    node.sim
+        .on_container("init", Behavior::exits(seconds(3), 0));
     let spec = "initContainers: [{name: init, image: 'app:1'}], \
                 containers: [{name: a, image: 'app:1'}]";
     let uid = node.want("web", spec);
     node.until_running().await;
     let sandbox = node.sim.sandboxes(&uid).remove(0);
     node.sim.kill_sandbox(&sandbox);
-    node.until("init again", |node| node.sim.oracle().starts(&uid, "init") == 2).await;
+    node.until("init again", |node| {
+        node.sim.oracle().starts(&uid, "init") == 2
+    })
+    .await;
     assert_eq!(node.sim.oracle().starts(&uid, "a"), 1);
     node.until_running().await;
     assert_eq!(node.sim.oracle().starts(&uid, "a"), 2);
@@ -124,7 +149,8 @@ async fn the_deadline_of_a_pod_ends_it_also_over_a_restart_of_the_agent() {
     sleep(seconds(50)).await;
     node.restart().await;
     let began = node.start_times(&uid, "a")[0];
-    node.until("the end", |node| node.exit_times(&uid, "a").len() == 1).await;
+    node.until("the end", |node| node.exit_times(&uid, "a").len() == 1)
+        .await;
     assert_eq!(node.phase("job"), Some(Phase::Failed));
     let lasted = node.exit_times(&uid, "a")[0] - began;
     assert_eq!(lasted.as_secs(), 100);
@@ -137,7 +163,10 @@ async fn the_deadline_of_a_pod_ends_it_also_over_a_restart_of_the_agent() {
 #[tokio::test(start_paused = true)]
 async fn a_volume_that_cannot_be_prepared_holds_up_its_pod_until_it_can() {
     let node = Node::new();
-    node.host.fail_prepare("web", Some("hostPath type check failed: /x is not a directory"));
+    node.host.fail_prepare(
+        "web",
+        Some("hostPath type check failed: /x is not a directory"),
+    );
     let uid = node.want("web", "containers: [{name: a, image: 'app:1'}]");
     node.want("other", "containers: [{name: a, image: 'app:1'}]");
     sleep(seconds(60)).await;

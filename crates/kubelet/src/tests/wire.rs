@@ -2,7 +2,7 @@
 
 use std::{
     any::Any,
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard},
 };
 
@@ -21,8 +21,11 @@ pub(super) struct Wire {
 #[derive(Default)]
 struct State {
     finishes: bool,
+    breaks_off: bool,
+    broken_off: BTreeSet<String>,
     ignores: BTreeSet<&'static str>,
     unknown: BTreeSet<String>,
+    reasons: BTreeMap<String, String>,
 }
 
 impl Wire {
@@ -36,6 +39,24 @@ impl Wire {
     /// Calls go on when the agent that made them is killed or gives them up.
     pub(super) fn finish_abandoned_calls(&self) {
         self.state().finishes = true;
+    }
+
+    /// The start of a container whose caller goes away before the answer fails, unless it has had
+    /// its effect, as it does in containerd: the container is left exited.
+    pub(super) fn break_off_starts(&self) {
+        self.state().breaks_off = true;
+    }
+
+    /// Whether the start of this container was broken off: it is then to fail.
+    pub(super) fn was_broken_off(&self, id: &str) -> bool {
+        self.state().broken_off.contains(id)
+    }
+
+    /// The reason of this container's exit is told as this one from now on.
+    pub(super) fn change_reason(&self, id: &str, reason: &str) {
+        self.state()
+            .reasons
+            .insert(id.to_owned(), reason.to_owned());
     }
 
     /// Calls of this RPC succeed and have no effect, or have one again.
@@ -69,9 +90,13 @@ impl Wire {
             status: Some(status),
             ..
         }) = any.downcast_mut()
-            && state.unknown.contains(&status.id)
         {
-            status.set_state(v1::ContainerState::ContainerUnknown);
+            if state.unknown.contains(&status.id) {
+                status.set_state(v1::ContainerState::ContainerUnknown);
+            }
+            if let Some(reason) = state.reasons.get(&status.id) {
+                status.reason.clone_from(reason);
+            }
         } else if let Some(v1::ListContainersResponse { containers }) = any.downcast_mut() {
             for container in containers {
                 if state.unknown.contains(&container.id) {
@@ -80,6 +105,36 @@ impl Wire {
             }
         }
         answer
+    }
+}
+
+/// A call that is under way; if it is given up, and was a start, that has consequences.
+struct UnderWay {
+    wire: Wire,
+    starts: Option<v1::StartContainerRequest>,
+}
+
+impl UnderWay {
+    fn new<T: Any>(wire: &Wire, request: &T) -> Self {
+        let starts = (request as &dyn Any).downcast_ref::<v1::StartContainerRequest>();
+        let breaks_off = wire.state().breaks_off;
+        Self {
+            wire: wire.clone(),
+            starts: starts.filter(|_| breaks_off).cloned(),
+        }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if let Some(request) = self.starts.take() {
+            self.wire
+                .state()
+                .broken_off
+                .insert(request.container_id.clone());
+            let sim = self.wire.sim.clone();
+            tokio::spawn(async move { sim.start_container(request).await });
+        }
     }
 }
 
@@ -95,6 +150,7 @@ macro_rules! carry {
                 if ignored {
                     return Ok(v1::$response::default());
                 }
+                let mut under_way = UnderWay::new(self, &request);
                 let sim = self.sim.clone();
                 let call = async move { RuntimeService::$method(&sim, request).await };
                 let answer = if finishes {
@@ -102,6 +158,7 @@ macro_rules! carry {
                 } else {
                     call.await
                 };
+                under_way.starts = None;
                 answer.map(|answer| self.with_lost(answer))
             })*
         }

@@ -1,14 +1,13 @@
 //! Pods and observations for tests, written in few words.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use rubelet_api::{
     container::{Container, DefinitionHash, PullPolicy, TerminationMessagePolicy},
-    network::{DnsConfig, DnsPolicy},
     pod::{Pod, PodSource, PodSpec, RestartPolicy},
-    resources::{QosClass, Resources},
-    security::{ContainerSecurity, PodSecurity},
+    resources::Resources,
+    security::ContainerSecurity,
     status::PodStatus,
 };
 use rubelet_base::PodName;
@@ -58,25 +57,9 @@ pub(super) fn pod(policy: RestartPolicy, init: &[&str], regular: &[&str]) -> Pod
         spec: PodSpec {
             init_containers: init.iter().map(|name| container(name)).collect(),
             containers: regular.iter().map(|name| container(name)).collect(),
-            volumes: vec![],
             restart_policy: policy,
-            termination_grace_period: Duration::from_secs(30),
-            active_deadline: None,
             node_name: "n".into(),
-            hostname: None,
-            subdomain: None,
-            set_hostname_as_fqdn: false,
-            host_network: false,
-            host_pid: false,
-            host_ipc: false,
-            share_process_namespace: false,
-            dns_policy: DnsPolicy::Default,
-            dns_config: DnsConfig::default(),
-            host_aliases: vec![],
-            security: PodSecurity::default(),
-            priority: 0,
-            priority_class: None,
-            qos: QosClass::BestEffort,
+            ..PodSpec::default()
         },
         sandbox_definition: Some(DefinitionHash("v1:s".into())),
         json: "{}".into(),

@@ -288,3 +288,83 @@ fn a_start_that_failed_by_itself_counts() {
     let plan = Node::new().plan(&pod, &in_good_sandbox(&pod, vec![failed]), 100);
     assert_eq!(said(&plan.status), "Failed a:StartError(128)");
 }
+
+#[test]
+fn an_older_instance_that_runs_beside_a_newer_one_is_stopped() {
+    let pod = pod(Always, &[], &["a"]);
+    let both = vec![found("a", 0, running()), found("a", 1, running())];
+    let plan = Node::new().plan(&pod, &in_good_sandbox(&pod, both), 100);
+    assert_eq!(short(&plan), ["kill a0"]);
+    assert_eq!(
+        plan.why,
+        [crate::Why::Kills(
+            "a".into(),
+            crate::why::KillCause::Superseded
+        )]
+    );
+}
+
+#[test]
+fn an_instance_that_was_never_started_is_removed_once_a_newer_one_is_there() {
+    let pod = pod(Always, &[], &["a"]);
+    let created = || found("a", 0, ContainerPhase::Created);
+    let left = vec![created(), found("a", 1, running())];
+    let plan = Node::new().plan(&pod, &in_good_sandbox(&pod, left), 100);
+    assert_eq!(short(&plan), ["remove a0"]);
+    let mut stranger = found("gone", 0, ContainerPhase::Created);
+    stranger.id = "gone0".into();
+    let left = vec![stranger, found("a", 1, running())];
+    let plan = Node::new().plan(&pod, &in_good_sandbox(&pod, left), 100);
+    assert_eq!(short(&plan), ["remove gone0"]);
+    let plan = Node::new().plan(&pod, &in_good_sandbox(&pod, vec![created()]), 100);
+    assert_eq!(short(&plan), ["start created a0"]);
+}
+
+#[test]
+fn the_start_of_a_created_container_is_repeated_after_a_growing_wait() {
+    let pod = pod(Always, &["i"], &["a"]);
+    let a = pod.spec.container("a").unwrap();
+    let observed = in_good_sandbox(
+        &pod,
+        vec![
+            found("i", 0, exited(0)),
+            found("a", 0, ContainerPhase::Created),
+        ],
+    );
+    let mut node = Node::new();
+    let mut now = 100;
+    for wait in [1, 2, 4, 8, 10, 10] {
+        assert_eq!(
+            short(&node.plan(&pod, &observed, now)),
+            ["start created a0"]
+        );
+        node.history
+            .note_start_failed(a, "RunContainerError", "no", at(now));
+        let plan = node.plan(&pod, &observed, now + wait - 1);
+        assert_eq!((short(&plan), plan.wake_at), (vec![], Some(at(now + wait))));
+        assert_eq!(
+            said(&plan.status),
+            "Pending i:Completed(0) a:RunContainerError"
+        );
+        now += wait;
+    }
+}
+
+#[test]
+fn a_failed_start_is_forgotten_when_the_container_runs_all_the_same() {
+    let pod = pod(Always, &[], &["a"]);
+    let a = pod.spec.container("a").unwrap();
+    let mut node = Node::new();
+    node.history
+        .note_start_failed(a, "RunContainerError", "timed out", at(90));
+    node.history
+        .note_sandbox_failed("FailedCreatePodSandBox", "timed out", at(80));
+    let observed = in_good_sandbox(&pod, vec![found("a", 0, running())]);
+    node.history.note_observed(&observed);
+    node.history
+        .note_restart(a, at(100), at(100), std::time::Duration::from_secs(300));
+    let crashed = in_good_sandbox(&pod, vec![found("a", 1, exited_at(1, 105))]);
+    let plan = node.plan(&pod, &crashed, 106);
+    assert_eq!(said(&plan.status), "Running a:CrashLoopBackOff");
+    assert_eq!(node.history.sandbox, None);
+}

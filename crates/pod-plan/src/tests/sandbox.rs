@@ -142,3 +142,31 @@ fn a_failed_sandbox_is_tried_again_after_a_growing_wait() {
         assert_eq!(node.plan(&pod, &nothing, 0).wake_at, Some(at(wait)));
     }
 }
+
+#[test]
+fn a_sandbox_that_ended_at_once_is_not_replaced_at_once() {
+    let pod = pod(Always, &[], &["a"]);
+    for (attempt, pause) in [(0, 1), (2, 1), (3, 10), (9, 10)] {
+        let made = i64::from(attempt);
+        let observed = seen(vec![sandbox(&pod, attempt, false)], vec![]);
+        let mut node = Node::new();
+        let early = node.plan(&pod, &observed, made + pause - 1);
+        assert_eq!(short(&early), [""; 0], "attempt {attempt}");
+        assert_eq!(early.wake_at, Some(at(made + pause)), "attempt {attempt}");
+        let due = node.plan(&pod, &observed, made + pause);
+        assert_eq!(short(&due), [format!("sandbox {}", attempt + 1)]);
+        // The clock was set back: nobody knows when it was made.
+        let before = node.plan(&pod, &observed, made - 3600);
+        assert_eq!(short(&before), [format!("sandbox {}", attempt + 1)]);
+    }
+}
+
+#[test]
+fn an_edit_replaces_a_young_sandbox_at_once() {
+    let pod = pod(Always, &[], &["a"]);
+    let mut edited = pod.clone();
+    edited.sandbox_definition = Some(DefinitionHash("v1:t".into()));
+    let observed = seen(vec![sandbox(&pod, 5, true)], vec![]);
+    let plan = Node::new().plan(&edited, &observed, 5);
+    assert_eq!(short(&plan), ["stop s5", "sandbox 6"]);
+}

@@ -34,7 +34,12 @@ pub(crate) struct EventsArgs {
 /// Events in the order in which they happened: by time in whole seconds, then by version.
 pub(super) fn order_of(event: &Value) -> (Option<jiff::Timestamp>, u64) {
     let version = event["metadata"]["resourceVersion"].as_str();
-    (event_times(event).last, version.and_then(|text| text.parse().ok()).unwrap_or_default())
+    (
+        event_times(event).last,
+        version
+            .and_then(|text| text.parse().ok())
+            .unwrap_or_default(),
+    )
 }
 
 pub(super) async fn run(

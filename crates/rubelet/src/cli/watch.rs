@@ -59,6 +59,9 @@ impl Selection {
     }
 }
 
+/// When the agent that runs now first saw the pod's manifest.
+const CONFIG_SEEN: &str = "kubernetes.io/config.seen";
+
 /// How long to wait before listing again when a stream has ended.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -73,6 +76,10 @@ fn key(object: &Value) -> (String, String) {
 fn state(object: &Value) -> Value {
     let mut state = object.clone();
     state["metadata"]["resourceVersion"] = Value::Null;
+    // Each start of the agent sees the manifests anew, as each start of the kubelet does.
+    if let Some(annotations) = state["metadata"]["annotations"].as_object_mut() {
+        annotations.remove(CONFIG_SEEN);
+    }
     state
 }
 

@@ -53,7 +53,9 @@ pub(super) fn wait_for_contention(path: &Path) -> anyhow::Result<()> {
         .map_err(io::Error::from)
         .with_context(failed)?;
     let events = inotify::WatchFlags::OPEN | inotify::WatchFlags::DELETE_SELF;
-    inotify::add_watch(&watch, path, events).map_err(io::Error::from).with_context(failed)?;
+    inotify::add_watch(&watch, path, events)
+        .map_err(io::Error::from)
+        .with_context(failed)?;
     let mut buffer = [MaybeUninit::uninit(); 1024];
     inotify::Reader::new(watch, &mut buffer)
         .next()

@@ -35,8 +35,14 @@ pub(super) fn start(form: Form, verbosity: u32) {
         4..=5 => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
     };
-    let others = if verbosity >= 8 { LevelFilter::TRACE } else { LevelFilter::WARN };
-    let filter = Targets::new().with_default(others).with_target("rubelet", own);
+    let others = if verbosity >= 8 {
+        LevelFilter::TRACE
+    } else {
+        LevelFilter::WARN
+    };
+    let filter = Targets::new()
+        .with_default(others)
+        .with_target("rubelet", own);
     let lines = tracing_subscriber::fmt::layer()
         .event_format(Lines(form))
         .with_writer(io::stderr)

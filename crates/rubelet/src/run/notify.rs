@@ -70,8 +70,10 @@ pub(crate) fn stuck(heartbeats: &[(&'static str, Heartbeat)]) -> Option<String> 
 /// `3/4 pods ready`, how many have completed, and what is wrong with the runtime.
 pub(crate) fn summary(pods: &PodBoard, runtime: &RuntimeState) -> String {
     let rows = pods.list();
-    let completed =
-        rows.iter().filter(|(_, _, entry)| entry.status.phase == Phase::Succeeded).count();
+    let completed = rows
+        .iter()
+        .filter(|(_, _, entry)| entry.status.phase == Phase::Succeeded)
+        .count();
     let ready = rows
         .iter()
         .filter(|(_, _, entry)| {

@@ -149,7 +149,12 @@ pub(super) fn agent(
         },
         pulls,
         at_once: match resolved.rubelet.runtime_calls_at_once {
-            0 => node.machine.cpus.saturating_mul(AT_ONCE_PER_CPU).try_into().unwrap_or(usize::MAX),
+            0 => node
+                .machine
+                .cpus
+                .saturating_mul(AT_ONCE_PER_CPU)
+                .try_into()
+                .unwrap_or(usize::MAX),
             count => count.try_into().unwrap_or(usize::MAX),
         },
     })

@@ -71,6 +71,7 @@ fn read(
         };
         let name = name_of(raw.namespace(), raw.name(), node_name);
         let Known { uid, seen } = known(&name);
+        let has_name = !raw.name().is_empty();
         let context = ParseContext {
             node_name,
             source,
@@ -79,9 +80,11 @@ fn read(
             now: seen,
         };
         match parse(raw, &context) {
-            Err(errors) => found
-                .problems
-                .extend(errors.into_iter().map(|e| field(e, &name))),
+            Err(errors) => found.problems.extend(
+                errors
+                    .into_iter()
+                    .map(|e| field(e, has_name.then_some(&name))),
+            ),
             Ok(pod) if found.pods.iter().any(|other| other.name == pod.name) => {
                 let message =
                     format!("pod {name} is defined twice in this manifest; the first one counts");
@@ -109,6 +112,7 @@ fn decoding(error: &ManifestError, node_name: &str) -> Vec<Problem> {
     let pod = error
         .pod
         .as_ref()
+        .filter(|(_, name)| !name.is_empty())
         .map(|(namespace, name)| name_of(namespace.as_deref(), name, node_name).to_string());
     let problem = |error: &rubelet_yaml::DecodeError| Problem {
         reason: match &error.field {
@@ -125,7 +129,7 @@ fn decoding(error: &ManifestError, node_name: &str) -> Vec<Problem> {
     error.errors.iter().map(problem).collect()
 }
 
-fn field(error: FieldError, name: &PodName) -> Problem {
+fn field(error: FieldError, name: Option<&PodName>) -> Problem {
     Problem {
         reason: match error.kind {
             FieldErrorKind::NotSupportedYet => Reason::NotSupported,
@@ -135,6 +139,6 @@ fn field(error: FieldError, name: &PodName) -> Problem {
         column: error.place.map(|place| place.column),
         field: Some(error.field),
         message: error.message,
-        pod: Some(name.to_string()),
+        pod: name.map(ToString::to_string),
     }
 }

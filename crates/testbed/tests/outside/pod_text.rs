@@ -64,6 +64,12 @@ impl PodText {
         self
     }
 
+    /// Puts the pod into another namespace than `default`.
+    pub(crate) fn namespace(mut self, namespace: &str) -> Self {
+        self.value["metadata"]["namespace"] = namespace.into();
+        self
+    }
+
     /// The name that the manifest gives.
     pub(crate) fn name(&self) -> &str {
         &self.name

@@ -1,0 +1,143 @@
+//! `rubelet run`: what is refused before anything starts, and the kubelet's name.
+
+use std::process::{Command, Stdio};
+
+use rubelet_testbed::agent::{Agent, binary};
+use rubelet_testbed::status::is_ready;
+use rubelet_testbed::{Containerd, wait};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::outside::{PodText, TIMEOUT};
+use crate::{linked_as, refused};
+
+#[test]
+fn wrong_flags_end_with_code_2_and_one_clear_line() {
+    let rows = [
+        ("--no-such-flag", "unknown flag --no-such-flag"),
+        (
+            "--kubeconfig=/etc/kubernetes/kubelet.conf",
+            "--kubeconfig: joining a cluster is not built yet",
+        ),
+        (
+            "--bootstrap-kubeconfig=/x",
+            "--bootstrap-kubeconfig: joining a cluster is not built yet",
+        ),
+        ("--healthz-port=many", "--healthz-port"),
+        ("--v=loud", "--v"),
+        ("stray", "unexpected argument \"stray\""),
+        ("--pod-manifest-path", "--pod-manifest-path"),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let kubelet = linked_as("kubelet", folder.path());
+    for (flag, part) in rows {
+        let root = folder.path().join("root");
+        let as_rubelet = refused(
+            Command::new(binary().unwrap())
+                .args(["run", "--root-dir"])
+                .arg(&root)
+                .arg(flag),
+        );
+        let as_kubelet = refused(
+            Command::new(&kubelet)
+                .arg("--root-dir")
+                .arg(&root)
+                .arg(flag),
+        );
+        assert_eq!(as_rubelet, as_kubelet, "{flag}");
+        assert_eq!((as_rubelet.code, &*as_rubelet.stdout), (2, ""), "{flag}");
+        let first = as_rubelet.stderr.lines().next().unwrap();
+        assert!(first.starts_with("error: "), "{}", as_rubelet.stderr);
+        assert!(first.contains(part), "{}", as_rubelet.stderr);
+        assert!(
+            as_rubelet.stderr.lines().count() <= 2,
+            "{}",
+            as_rubelet.stderr
+        );
+        assert!(!root.exists(), "{flag}: nothing was begun");
+    }
+}
+
+#[test]
+fn a_bad_configuration_is_one_error_and_nothing_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let config = folder.join("config.yaml");
+    let socket = folder.join("api.sock");
+    let text = format!(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n\
+         rubelet:\n  socket: {}\nfileCheckFrequency: -5\n",
+        socket.display()
+    );
+    std::fs::write(&config, text).unwrap();
+    let output = refused(
+        Command::new(binary().unwrap())
+            .arg("run")
+            .arg("--config")
+            .arg(&config)
+            .arg("--root-dir")
+            .arg(folder.join("root")),
+    );
+    assert_eq!((output.code, &*output.stdout), (1, ""));
+    let expected = format!("error: {}:5:", config.display());
+    assert!(output.stderr.starts_with(&expected), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("fileCheckFrequency: "),
+        "{}",
+        output.stderr
+    );
+    assert_eq!(
+        output.stderr.matches("error").count(),
+        1,
+        "{}",
+        output.stderr
+    );
+    assert!(!socket.exists() && !folder.join("root").exists());
+
+    let missing = folder.join("missing.yaml").display().to_string();
+    let output = refused(Command::new(binary().unwrap()).args(["run", "--config", &missing]));
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains(&missing), "{}", output.stderr);
+}
+
+#[test]
+fn called_as_kubelet_it_is_the_agent() {
+    let containerd = Containerd::start().unwrap();
+    let folder = containerd.scratch().subdir("kubelet").unwrap();
+    let kubelet = linked_as("kubelet", &folder);
+    let version = refused(Command::new(&kubelet).arg("--version"));
+    assert_eq!(version.code, 0);
+    assert!(version.stdout.starts_with("Kubernetes v1."), "{version:?}");
+
+    // An agent of the test bed that is not started gives folders and a configuration.
+    let prepared = Agent::builder(&containerd).prepare().unwrap();
+    let pod = PodText::new("web");
+    prepared.write_manifest("web.yaml", &pod.yaml()).unwrap();
+    let mut child = containerd
+        .scratch()
+        .command(&kubelet)
+        .arg("--config")
+        .arg(prepared.config_path())
+        .arg(format!(
+            "--pod-manifest-path={}",
+            prepared.manifest_dir().display()
+        ))
+        .arg(format!("--root-dir={}", prepared.root_dir().display()))
+        .arg(format!(
+            "--container-runtime-endpoint={}",
+            containerd.endpoint()
+        ))
+        .args(["--hostname-override=testnode", "--v=2"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait::until("the pod runs", TIMEOUT, || {
+        let pod = prepared.pod("web").unwrap_or_default();
+        Ok(pod.filter(is_ready).map(drop))
+    })
+    .unwrap();
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    assert!(child.wait().unwrap().success());
+}

@@ -1,0 +1,46 @@
+//! What an agent needs and another one has already.
+
+use std::net::TcpListener;
+
+use rubelet_testbed::Agent;
+
+use crate::outside::{self, TIMEOUT};
+
+#[test]
+fn a_port_socket_or_root_folder_in_use_ends_the_second_agent_with_one_clear_error() {
+    let (containerd, first) = outside::with_pods(&[]);
+    let before = std::fs::read_to_string(first.log_path()).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let socket = first.api_socket().display().to_string();
+    let root = first.root_dir().display().to_string();
+    let builder = || Agent::builder(&containerd);
+    let rows = [
+        (
+            builder().config("healthzPort", port),
+            format!("127.0.0.1:{port}"),
+        ),
+        (
+            builder().own_option("socket", socket.as_str()),
+            format!("another agent is listening on {socket}"),
+        ),
+        (
+            builder().flag(format!("--root-dir={root}")),
+            format!("another agent uses the root folder {root}"),
+        ),
+    ];
+    for (builder, part) in rows {
+        let mut second = builder.start().unwrap();
+        let never = second.wait_for("it runs", TIMEOUT, |_| Ok(None::<()>));
+        never.unwrap_err();
+        let status = second.exit_status().unwrap();
+        let log = std::fs::read_to_string(second.log_path()).unwrap();
+        assert_eq!(status.and_then(|status| status.code()), Some(1), "{log}");
+        let errors: Vec<&str> = log.lines().filter(|l| l.starts_with("error")).collect();
+        assert_eq!(errors.len(), 1, "{log}");
+        assert!(errors[0].contains(&part), "{log}");
+    }
+    assert_eq!(first.cli(&["get", "pods"]).unwrap().code, 0);
+    let after = std::fs::read_to_string(first.log_path()).unwrap();
+    assert_eq!(after, before, "the first agent has noticed nothing");
+}

@@ -1,0 +1,59 @@
+//! `-w`: changes as they happen, also over a restart of the agent.
+
+use rubelet_testbed::cleanup::processes;
+
+use crate::outside::children::Lines;
+use crate::outside::{self, PodText, TIMEOUT, states};
+
+#[test]
+fn watches_show_every_change_and_go_on_after_a_restart_of_the_agent() {
+    let first = PodText::new("first");
+    let (containerd, mut agent) = outside::with_pods(std::slice::from_ref(&first));
+    let truth = containerd.truth().unwrap();
+    let mut pods = Lines::start(agent.cli_command().args(["get", "pods", "-w"]));
+    let mut names = Lines::start(
+        agent
+            .cli_command()
+            .args(["get", "pods", "-w", "-o", "name"]),
+    );
+    let mut events = Lines::start(agent.cli_command().args(["events", "-w"]));
+    let shows = |lines: &mut Lines, name: &str, status: &str| {
+        let wanted = |line: &str| line.starts_with(name) && line.contains(status);
+        lines.wait(&format!("{name} {status}"), TIMEOUT, wanted)
+    };
+    pods.wait("headings", TIMEOUT, |line| line.starts_with("NAME "));
+    shows(&mut pods, "first-testnode", "Running");
+    names.wait("the pod", TIMEOUT, |line| line == "pod/first-testnode");
+    events.wait("an event", TIMEOUT, |line| {
+        line.contains("pod/first-testnode")
+    });
+
+    let second = PodText::new("second");
+    agent.write_manifest("second.yaml", &second.yaml()).unwrap();
+    shows(&mut pods, "second-testnode", "0/1");
+    shows(&mut pods, "second-testnode", "1/1");
+    names.wait("the pod", TIMEOUT, |line| line == "pod/second-testnode");
+    events.wait("its start", TIMEOUT, |line| {
+        line.contains("Started") && line.contains("pod/second-testnode")
+    });
+
+    agent.kill9().unwrap();
+    pods.wait("that it waits", TIMEOUT, |line| {
+        line.contains("the agent is away; waiting for it")
+    });
+    agent.start().unwrap();
+    states::wait_all_ready(&agent, 2);
+    let first_main = truth.running("first-testnode", "main").unwrap().unwrap();
+    processes::kill(truth.pid(&first_main.id).unwrap()).unwrap();
+    let restarted = shows(&mut pods, "first-testnode", "1 (");
+    assert!(restarted.contains("Running"), "{restarted}");
+    agent.remove_manifest("second.yaml").unwrap();
+    shows(&mut pods, "second-testnode", "Terminating");
+    // Through the restart nothing was shown that was shown before.
+    let waits = pods.seen().iter().position(|line| line.contains("is away"));
+    let after = &pods.seen()[waits.unwrap() + 1..];
+    let unchanged = after.iter().find(|line| {
+        line.starts_with("second-testnode") && line.contains("1/1") && line.contains("Running")
+    });
+    assert_eq!(unchanged, None, "{after:#?}");
+}

@@ -1,0 +1,105 @@
+//! Names: which files count, files that are renamed, and pods of the same name.
+
+use rubelet_testbed::status::is_ready;
+use rubelet_testbed::{Agent, Node, wait};
+
+use crate::outside::{PodText, TIMEOUT, states};
+use crate::{container_id, wait_words};
+
+#[test]
+fn backups_hidden_files_and_what_is_no_file_are_skipped() {
+    let node = Node::shared().unwrap();
+    let agent = node.agent();
+    let folder = agent.manifest_dir();
+    let skipped = [
+        ("skip.yaml~", "BackupFile"),
+        ("skip.yaml.bak", "BackupFile"),
+        ("skip.yaml.swp", "BackupFile"),
+        ("skip.yaml.dpkg-old", "BackupFile"),
+        ("#skip.yaml#", "BackupFile"),
+        (".skip.yaml", "Hidden"),
+    ];
+    for (name, _) in skipped {
+        agent
+            .write_manifest(name, &PodText::new("skip").yaml())
+            .unwrap();
+    }
+    std::fs::create_dir(folder.join("skip-folder")).unwrap();
+    std::fs::write(folder.join("skip-folder/skip.yaml"), "{").unwrap();
+    let seen = PodText::new("seen");
+    agent.write_manifest("seen", &seen.yaml()).unwrap();
+    states::wait_ready(agent, "seen");
+
+    for (name, reason) in skipped.into_iter().chain([("skip-folder", "Directory")]) {
+        let shown = states::wait_manifest(agent, name, "Skipped");
+        assert_eq!(shown["status"]["reason"], reason, "{name}");
+    }
+    assert_eq!(agent.pod("skip").unwrap(), None);
+    let skipped = format!("{}/skip-folder/skip.yaml", folder.display());
+    let shown = states::manifest(agent, &skipped).unwrap();
+    assert_eq!(shown, None, "folders are not entered");
+}
+
+#[test]
+fn a_file_that_is_renamed_or_replaced_by_the_same_leaves_its_pod_alone() {
+    let node = Node::shared().unwrap();
+    let agent = node.agent();
+    let folder = agent.manifest_dir();
+    let pod = PodText::new("moving");
+    let outside = folder.with_file_name("outside.yaml");
+    std::fs::write(&outside, pod.yaml()).unwrap();
+    std::fs::rename(&outside, folder.join("old.yaml")).unwrap();
+    let id = container_id(&states::wait_ready(agent, "moving"));
+
+    std::fs::rename(folder.join("old.yaml"), folder.join("new.yaml")).unwrap();
+    states::wait_manifest(agent, "new.yaml", "Ok");
+    wait_forgotten(agent, "old.yaml");
+    assert_eq!(container_id(&agent.pod("moving").unwrap().unwrap()), id);
+
+    // An editor moves the old file away, writes the new one, and removes the old one.
+    std::fs::rename(folder.join("new.yaml"), folder.join("new.yaml~")).unwrap();
+    std::fs::write(folder.join("new.yaml"), pod.yaml()).unwrap();
+    std::fs::remove_file(folder.join("new.yaml~")).unwrap();
+    wait_forgotten(agent, "new.yaml~");
+    states::wait_manifest(agent, "new.yaml", "Ok");
+    let now = agent.pod("moving").unwrap().unwrap();
+    assert!(is_ready(&now));
+    assert_eq!(container_id(&now), id);
+}
+
+#[test]
+fn the_first_of_two_files_with_the_same_pod_counts_until_it_goes() {
+    let node = Node::shared().unwrap();
+    let agent = node.agent();
+    let pod = PodText::new("double");
+    agent.write_manifest("first.yaml", &pod.yaml()).unwrap();
+    let id = container_id(&states::wait_ready(agent, "double"));
+
+    let other = pod.clone().label("from", "second");
+    // Sorted before the first one, it still comes second.
+    agent
+        .write_manifest("a-second.yaml", &other.yaml())
+        .unwrap();
+    let shown = states::wait_manifest(agent, "a-second.yaml", "Bad");
+    assert_eq!(shown["status"]["reason"], "Duplicate");
+    wait_words(agent, "a-second.yaml", "first.yaml already");
+    let first = states::wait_manifest(agent, "first.yaml", "Ok");
+    assert_eq!(
+        first["status"]["pods"][0]["name"],
+        agent.full_name("double")
+    );
+
+    agent.remove_manifest("first.yaml").unwrap();
+    states::wait_manifest(agent, "a-second.yaml", "Ok");
+    let now = states::wait_pod(agent, "double", "is the second one", |pod| {
+        pod["metadata"]["labels"]["from"] == "second" && is_ready(pod)
+    });
+    assert_eq!(container_id(&now), id, "it is the same pod");
+}
+
+fn wait_forgotten(agent: &Agent, file: &str) {
+    wait::until(&format!("{file} is forgotten"), TIMEOUT, || {
+        Ok(states::manifest(agent, file)?.is_none().then_some(()))
+    })
+    .unwrap();
+}

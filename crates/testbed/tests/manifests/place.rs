@@ -1,0 +1,91 @@
+//! A single file in place of a folder, and places that are not there yet.
+
+use rubelet_testbed::status::is_ready;
+use rubelet_testbed::{Agent, Containerd, wait};
+
+use crate::container_id;
+use crate::outside::{PodText, TIMEOUT, pod_text, states, truth};
+
+#[test]
+fn a_folder_or_file_may_come_later_and_a_single_file_is_followed_over_edits() {
+    let containerd = Containerd::start().unwrap();
+    let truth = containerd.truth().unwrap();
+
+    let later = containerd.scratch().dir().join("later");
+    let folder = later.join("manifests");
+    let mut agent = agent_with(&containerd, &folder.display().to_string());
+    agent.wait_ready(TIMEOUT).unwrap();
+    let shown = states::wait_manifest(&agent, "later/manifests", "Bad");
+    assert_eq!(shown["status"]["reason"], "Missing");
+    let message = shown["status"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("does not exist; waiting for it"),
+        "{message}"
+    );
+    let readyz = agent.get("/readyz").unwrap();
+    assert_eq!(readyz.status, 500);
+    assert!(
+        readyz.text().contains("manifest source"),
+        "{}",
+        readyz.text()
+    );
+    std::fs::create_dir_all(&folder).unwrap();
+    let pod = PodText::new("patient");
+    std::fs::write(folder.join("patient.yaml"), pod.yaml()).unwrap();
+    let id = container_id(&states::wait_ready(&agent, "patient"));
+
+    // A folder that goes away may come back: its pods stay.
+    std::fs::rename(&folder, later.join("elsewhere")).unwrap();
+    states::wait_manifest(&agent, "later/manifests", "Bad");
+    let now = agent.pod("patient").unwrap().unwrap();
+    assert!(is_ready(&now));
+    std::fs::rename(later.join("elsewhere"), &folder).unwrap();
+    states::wait_manifest(&agent, "manifests/patient.yaml", "Ok");
+    assert_eq!(container_id(&agent.pod("patient").unwrap().unwrap()), id);
+    std::fs::remove_file(folder.join("patient.yaml")).unwrap();
+    truth::wait_empty(&agent, &truth);
+    agent.terminate().unwrap();
+    drop(agent);
+
+    let file = containerd.scratch().dir().join("single.yaml");
+    let agent = agent_with(&containerd, &file.display().to_string());
+    agent.wait_ready(TIMEOUT).unwrap();
+    let [one, two] = ["one", "two"].map(PodText::new);
+    let neighbour = file.with_file_name("neighbour.yaml");
+    std::fs::write(&neighbour, PodText::new("neighbour").yaml()).unwrap();
+    std::fs::write(&file, one.yaml()).unwrap();
+    let id = container_id(&states::wait_ready(&agent, "one"));
+    let both = pod_text::documents(&[one.clone(), two]);
+    std::fs::write(file.with_extension("new"), both).unwrap();
+    std::fs::rename(file.with_extension("new"), &file).unwrap();
+    states::wait_ready(&agent, "two");
+    states::wait_all_ready(&agent, 2);
+    assert_eq!(container_id(&agent.pod("one").unwrap().unwrap()), id);
+    std::fs::remove_file(&file).unwrap();
+    truth::wait_empty(&agent, &truth);
+}
+
+/// An agent whose manifests are somewhere else than in the folder of the test bed.
+fn agent_with(containerd: &Containerd, place: &str) -> Agent {
+    Agent::builder(containerd)
+        .flag(format!("--pod-manifest-path={place}"))
+        .config("fileCheckFrequency", "1s")
+        .start()
+        .unwrap()
+}
+
+#[test]
+fn without_any_source_the_agent_runs_and_says_that_no_pods_can_come() {
+    let containerd = Containerd::start().unwrap();
+    let agent = Agent::builder(&containerd)
+        .flag("--pod-manifest-path=")
+        .start()
+        .unwrap();
+    agent.wait_ready(TIMEOUT).unwrap();
+    wait::until("the agent is ready for work", TIMEOUT, || {
+        Ok((agent.get("/readyz")?.status == 200).then_some(()))
+    })
+    .unwrap();
+    let log = std::fs::read_to_string(agent.log_path()).unwrap();
+    assert!(log.contains("No pods can come"), "{log}");
+}
