@@ -296,6 +296,7 @@ fn what_has_no_effect_yet_is_said() {
     assert_eq!(
         warnings,
         [
+            "--max-pods: has no effect yet",
             "/etc/kubelet.yaml:9: evictionHard: has no effect yet",
             "/etc/kubelet.yaml:3: containerLogMaxFiles: has no effect yet",
             "/etc/kubelet.yaml:7: logging.flushFrequency: has no effect yet",

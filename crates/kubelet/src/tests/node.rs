@@ -125,6 +125,12 @@ impl Node {
         }
     }
 
+    /// Stops the agent in order.
+    pub(super) async fn stop(&mut self) {
+        let agent = self.agent.take().expect("an agent was started");
+        agent.stop().await;
+    }
+
     /// Kills the agent and starts another one.
     pub(super) async fn restart(&mut self) {
         self.kill().await;

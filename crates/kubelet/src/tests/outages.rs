@@ -128,7 +128,7 @@ async fn as_soon_as_the_runtime_answers_again_what_it_holds_is_looked_at() {
         node.kill_container(&uid, "app", 9);
         node.sim.set_down(false);
         let ready = |node: &Node| node.agent().runtime_state.borrow().is_ready();
-        node.until("the runtime is ready", |node| !ready(node))
+        node.until("the outage is noticed", |node| !ready(node))
             .await;
         node.until("the runtime is ready", ready).await;
         let again = |node: &Node| node.sim.oracle().starts(&uid, "app") == 2;

@@ -58,6 +58,8 @@ enum Act {
         after: bool,
         time: u64,
     },
+    FailPrepare(usize, u64),
+    FailCleanUp(usize, u64),
     EditImage(usize, usize),
     EditInit(usize),
     EditLabel(usize),
@@ -96,6 +98,8 @@ fn act() -> impl Strategy<Value = Act> {
             .prop_map(|(call, kind, after, times)| Act::Fault { call, kind, after, times }),
         3 => (call, pod.clone(), any::<bool>(), span)
             .prop_map(|(call, pod, after, time)| Act::Hang { call, pod, after, time }),
+        1 => (pod.clone(), 0_u64..30_000).prop_map(|(pod, time)| Act::FailPrepare(pod, time)),
+        1 => (pod.clone(), 0_u64..30_000).prop_map(|(pod, time)| Act::FailCleanUp(pod, time)),
         3 => (pod.clone(), 0_usize..2).prop_map(|(pod, which)| Act::EditImage(pod, which)),
         1 => pod.clone().prop_map(Act::EditInit),
         1 => pod.clone().prop_map(Act::EditLabel),
@@ -151,6 +155,7 @@ struct Story {
     /// What ends by itself, and when.
     hangs: Vec<(Instant, Hang)>,
     lost: Vec<(Instant, String)>,
+    failing: Vec<(Instant, String)>,
     agent_from: Option<Instant>,
     runtime_from: Option<Instant>,
     calm: Arc<AtomicBool>,
@@ -193,6 +198,7 @@ impl Story {
             uids: Default::default(),
             hangs: Vec::new(),
             lost: Vec::new(),
+            failing: Vec::new(),
             agent_from: None,
             runtime_from: None,
             calm,
@@ -326,6 +332,16 @@ impl Story {
                 };
                 self.hangs.push((until(time), hang));
             }
+            Act::FailPrepare(pod, time) => {
+                let name = format!("p{pod}");
+                self.node.host.fail_prepare(&name, Some("as the story wants"));
+                self.failing.push((until(time), name));
+            }
+            Act::FailCleanUp(pod, time) => {
+                let name = format!("p{pod}");
+                self.node.host.fail_clean_up(&name, Some("as the story wants"));
+                self.failing.push((until(time), name));
+            }
             Act::EditImage(pod, which) => {
                 self.edit(pod, |version| {
                     version.images[which] = !version.images[which];
@@ -368,6 +384,10 @@ impl Story {
         self.hangs.retain(|(until, _)| *until > now);
         for (_, id) in self.lost.extract_if(.., |(until, _)| *until <= now) {
             self.node.wire.lose_track(&id, false);
+        }
+        for (_, name) in self.failing.extract_if(.., |(until, _)| *until <= now) {
+            self.node.host.fail_prepare(&name, None);
+            self.node.host.fail_clean_up(&name, None);
         }
         if self.runtime_from.take_if(|from| *from <= now).is_some() {
             self.node.sim.set_down(false);

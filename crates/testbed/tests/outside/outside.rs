@@ -9,7 +9,9 @@
 pub(crate) mod chance;
 pub(crate) mod children;
 pub(crate) mod http_server;
+pub(crate) mod kubectl;
 pub(crate) mod pod_text;
+pub(crate) mod raw_http;
 pub(crate) mod relay;
 pub(crate) mod states;
 pub(crate) mod truth;

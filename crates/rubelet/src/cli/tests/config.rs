@@ -21,8 +21,8 @@ fn write(folder: &Path, name: &str, fields: &str) -> String {
 #[test]
 fn a_good_configuration_is_ok() {
     let folder = tempfile::tempdir().unwrap();
-    let file = write(folder.path(), "config.yaml", "maxPods: 20\n");
-    let drop_in = write(folder.path(), "conf.d/10-a.conf", "maxPods: 30\n");
+    let file = write(folder.path(), "config.yaml", "podPidsLimit: 20\n");
+    let drop_in = write(folder.path(), "conf.d/10-a.conf", "podPidsLimit: 30\n");
     write(folder.path(), "conf.d/notes.txt", "not: ours\n");
     let folder = folder.path().join("conf.d");
     let folder = folder.to_str().unwrap();
@@ -46,7 +46,7 @@ fn a_mistake_names_file_line_and_field() {
     let file = write(
         folder.path(),
         "config.yaml",
-        "syncFrequency: 1m\nmaxPodz: 20\n",
+        "fileCheckFrequency: 1m\nmaxPodz: 20\n",
     );
     let error = type_in(&["config", "validate", "--config", &file]).error(1);
     let last = error
@@ -73,13 +73,13 @@ fn a_file_that_is_missing_is_named() {
 #[test]
 fn show_tells_values_and_where_they_came_from() {
     let folder = tempfile::tempdir().unwrap();
-    let file = write(folder.path(), "config.yaml", "syncFrequency: 30s\n");
+    let file = write(folder.path(), "config.yaml", "fileCheckFrequency: 30s\n");
     let words = [
         "config",
         "show",
         "--config",
         &file,
-        "--max-pods=50",
+        "--pod-max-pids=50",
         "--origin",
     ];
     let table = type_in(&words).data();
@@ -93,27 +93,30 @@ fn show_tells_values_and_where_they_came_from() {
             .collect::<Vec<_>>()
     };
     assert_eq!(row("FIELD"), ["FIELD", "VALUE", "ORIGIN"]);
-    assert_eq!(row("maxPods"), ["maxPods", "50", "flag", "--max-pods"]);
     assert_eq!(
-        row("syncFrequency"),
-        ["syncFrequency", "30s", "file", &format!("{file}:3")]
+        row("podPidsLimit"),
+        ["podPidsLimit", "50", "flag", "--pod-max-pids"]
     );
-    assert_eq!(row("fileCheckFrequency")[2], "default");
+    assert_eq!(
+        row("fileCheckFrequency"),
+        ["fileCheckFrequency", "30s", "file", &format!("{file}:3")]
+    );
+    assert_eq!(row("httpCheckFrequency")[2], "default");
 
     let json = type_in(&["config", "show", "-o", "json", "--config", &file]).data();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(
-        (&json["kind"], &json["syncFrequency"]),
+        (&json["kind"], &json["fileCheckFrequency"]),
         (&"KubeletConfiguration".into(), &"30s".into())
     );
-    let yaml = type_in(&["config", "show", "--max-pods", "50", "-o", "yaml"]).data();
-    assert!(yaml.contains("\nmaxPods: 50\n"), "{yaml}");
+    let yaml = type_in(&["config", "show", "--pod-max-pids", "50", "-o", "yaml"]).data();
+    assert!(yaml.contains("\npodPidsLimit: 50\n"), "{yaml}");
 }
 
 #[test]
 fn a_shown_configuration_can_be_used_again() {
     let folder = tempfile::tempdir().unwrap();
-    let shown = type_in(&["config", "show", "--max-pods", "50"]).data();
+    let shown = type_in(&["config", "show", "--pod-max-pids", "50"]).data();
     let file = folder.path().join("again.yaml");
     fs::write(&file, &shown).unwrap();
     let again = type_in(&["config", "show", "--config", file.to_str().unwrap()]);
@@ -127,7 +130,7 @@ fn wrong_flags_are_wrong_usage() {
             ["config", "validate", "--max-podz=1"],
             "unknown flag --max-podz; did you mean --max-pods?",
         ),
-        (["config", "show", "--max-pods=x"], "--max-pods"),
+        (["config", "show", "--pod-max-pids=x"], "--pod-max-pids"),
         (["config", "show", "stray"], "unexpected argument \"stray\""),
         (["config", "validate", "--origin"], "unknown flag --origin"),
         (["config", "show", "--output=xml"], "xml"),

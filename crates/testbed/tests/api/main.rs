@@ -1,0 +1,41 @@
+//! The local API on its unix socket: paths and types of Kubernetes, for programs and for kubectl.
+
+#[path = "../outside/outside.rs"]
+mod outside;
+
+mod kubectl;
+mod paths;
+mod watch;
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use outside::PodText;
+use rubelet_testbed::{Agent, Containerd};
+
+/// A node with pods that no test changes.
+struct Shown {
+    agent: Agent,
+    _containerd: Containerd,
+}
+
+impl Shown {
+    /// One for all tests of this process that run at the same time.
+    fn shared() -> Arc<Self> {
+        static SHARED: Mutex<Weak<Shown>> = Mutex::new(Weak::new());
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = shared.upgrade() {
+            return running;
+        }
+        let (containerd, agent) = outside::with_pods(&[
+            PodText::new("web").saying("hello from web"),
+            PodText::new("db").init("prepare").container("sidecar"),
+            PodText::new("apart").namespace("other"),
+        ]);
+        let started = Arc::new(Self {
+            agent,
+            _containerd: containerd,
+        });
+        *shared = Arc::downgrade(&started);
+        started
+    }
+}

@@ -1,0 +1,71 @@
+//! A real kubectl, from the machine or from Debian's package.
+
+use std::path::Path;
+use std::process::Command;
+
+use rubelet_testbed::agent::CliOutput;
+use rubelet_testbed::command::{output_of, stdout_of};
+
+use super::relay::Relay;
+
+const PACKAGE: &str = "kubernetes-client";
+
+/// kubectl against one server, without any configuration of the user who runs the test.
+pub(crate) struct Kubectl {
+    relay: Relay,
+    home: tempfile::TempDir,
+}
+
+impl Kubectl {
+    /// Puts a TCP port before the socket and makes sure that there is a kubectl.
+    pub(crate) fn to(socket: &Path) -> Self {
+        if Command::new("kubectl").arg("--help").output().is_err() {
+            install();
+        }
+        Self {
+            relay: Relay::start(socket),
+            home: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// The beginning of a command line.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new("kubectl");
+        command
+            .env("HOME", self.home.path())
+            .env("KUBECONFIG", "/dev/null")
+            .args(["--server", &self.relay.url()]);
+        command
+    }
+
+    /// Runs a command.
+    pub(crate) fn run(&self, words: &[&str]) -> CliOutput {
+        let output = output_of(self.command().args(words)).unwrap();
+        CliOutput {
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            code: output.status.code().unwrap_or(-1),
+        }
+    }
+
+    /// What a command prints that ends well.
+    pub(crate) fn stdout(&self, words: &[&str]) -> String {
+        let output = self.run(words);
+        assert_eq!(output.code, 0, "kubectl {words:?}: {}", output.stderr);
+        output.stdout
+    }
+}
+
+fn install() {
+    let apt = |words: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command.env("DEBIAN_FRONTEND", "noninteractive");
+        stdout_of(command.args(["-o", "DPkg::Lock::Timeout=120"]).args(words))
+    };
+    let install = ["install", "--yes", "--no-install-recommends", PACKAGE];
+    // Lists that are there may be too old, or there may be none.
+    if apt(&install).is_err() {
+        apt(&["update"]).unwrap();
+        apt(&install).unwrap();
+    }
+}
