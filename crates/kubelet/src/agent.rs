@@ -100,7 +100,10 @@ impl Agent {
         let mut tasks = JoinSet::new();
         tasks.spawn(watch_runtime(parts.runtime, parts.endpoint, state_sender));
         tasks.spawn(pleg_task.run());
-        tasks.spawn(relist_when_ready(context.pleg.clone(), runtime_state.clone()));
+        tasks.spawn(relist_when_ready(
+            context.pleg.clone(),
+            runtime_state.clone(),
+        ));
         tasks.spawn(parts.records.run());
         Self {
             pods,

@@ -189,6 +189,12 @@ impl PodTask {
     async fn remove_containers(&mut self, dead: Vec<DeadContainer>) -> (Flow, bool) {
         let mut failed = None;
         for container in dead {
+            // First the logs, as the kubelet does: a log that outlives its container would count as
+            // one more restart.
+            let (name, count) = (&container.name, container.restart_count);
+            let host = &self.context.host;
+            host.remove_logs(&self.pod, name, &container.id, count)
+                .await;
             let request = v1::RemoveContainerRequest {
                 container_id: container.id.as_str().to_owned(),
             };
@@ -197,7 +203,6 @@ impl PodTask {
                 Err(error) if !error.is_not_found() => {
                     // A start that was broken off can leave a process behind of which the runtime's
                     // CRI service knows nothing; it refuses the removal while that one is there.
-                    let host = &self.context.host;
                     let killed = match error.is_unavailable() {
                         true => 0,
                         false => host.kill_leftovers(&self.pod.uid, &container.id).await,
@@ -214,14 +219,8 @@ impl PodTask {
                     failed = Some(text);
                 }
                 _ => {
-                    self.context
-                        .pleg
-                        .removed_container(&self.pod.uid, &container.id);
-                    let (name, count) = (&container.name, container.restart_count);
-                    self.context
-                        .host
-                        .remove_logs(&self.pod, name, &container.id, count)
-                        .await;
+                    let pleg = &self.context.pleg;
+                    pleg.removed_container(&self.pod.uid, &container.id);
                 }
             }
         }

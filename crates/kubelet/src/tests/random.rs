@@ -334,12 +334,16 @@ impl Story {
             }
             Act::FailPrepare(pod, time) => {
                 let name = format!("p{pod}");
-                self.node.host.fail_prepare(&name, Some("as the story wants"));
+                self.node
+                    .host
+                    .fail_prepare(&name, Some("as the story wants"));
                 self.failing.push((until(time), name));
             }
             Act::FailCleanUp(pod, time) => {
                 let name = format!("p{pod}");
-                self.node.host.fail_clean_up(&name, Some("as the story wants"));
+                self.node
+                    .host
+                    .fail_clean_up(&name, Some("as the story wants"));
                 self.failing.push((until(time), name));
             }
             Act::EditImage(pod, which) => {

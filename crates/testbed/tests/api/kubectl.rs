@@ -27,9 +27,15 @@ fn kubectl_reads_pods_logs_events_and_manifests() {
     let everywhere = kubectl.stdout(&["get", "po", "-A", "--no-headers"]);
     assert_eq!(everywhere.lines().count(), 3, "{everywhere}");
     assert!(everywhere.contains("apart-testnode"), "{everywhere}");
-    let own = shown.agent.cli(&["get", "pods", "--no-headers"]).unwrap().stdout;
+    let own = shown
+        .agent
+        .cli(&["get", "pods", "--no-headers"])
+        .unwrap()
+        .stdout;
     let names = |text: &str| -> Vec<String> {
-        let firsts = text.lines().filter_map(|line| line.split_whitespace().next());
+        let firsts = text
+            .lines()
+            .filter_map(|line| line.split_whitespace().next());
         firsts.map(str::to_owned).collect()
     };
     let theirs = kubectl.stdout(&["get", "pods", "--no-headers"]);
@@ -39,21 +45,49 @@ fn kubectl_reads_pods_logs_events_and_manifests() {
     let pod: Pod = serde_json::from_str(&json).unwrap();
     assert_eq!(pod.metadata.name.as_deref(), Some("web-testnode"));
     let path = "jsonpath={.status.phase}";
-    assert_eq!(kubectl.stdout(&["get", "pod", "web-testnode", "-o", path]), "Running");
-    let selected = kubectl.stdout(&["get", "pods", "--field-selector", "metadata.name=db-testnode", "-o", "name"]);
+    assert_eq!(
+        kubectl.stdout(&["get", "pod", "web-testnode", "-o", path]),
+        "Running"
+    );
+    let selected = kubectl.stdout(&[
+        "get",
+        "pods",
+        "--field-selector",
+        "metadata.name=db-testnode",
+        "-o",
+        "name",
+    ]);
     assert_eq!(selected, "pod/db-testnode\n");
 
     let described = kubectl.stdout(&["describe", "pod", "db-testnode"]);
-    for part in ["Init Containers:", "sidecar:", "QoS Class:", "Started", "testnode"] {
+    for part in [
+        "Init Containers:",
+        "sidecar:",
+        "QoS Class:",
+        "Started",
+        "testnode",
+    ] {
         assert!(described.contains(part), "{part} in {described}");
     }
-    assert_eq!(kubectl.stdout(&["logs", "web-testnode"]), "hello from web\n");
-    assert_eq!(kubectl.stdout(&["logs", "--tail=1", "pod/web-testnode"]), "hello from web\n");
+    assert_eq!(
+        kubectl.stdout(&["logs", "web-testnode"]),
+        "hello from web\n"
+    );
+    assert_eq!(
+        kubectl.stdout(&["logs", "--tail=1", "pod/web-testnode"]),
+        "hello from web\n"
+    );
     let events = kubectl.stdout(&["get", "events"]);
-    assert!(events.contains("Started") && events.contains("pod/web-testnode"), "{events}");
+    assert!(
+        events.contains("Started") && events.contains("pod/web-testnode"),
+        "{events}"
+    );
     let of_web = "involvedObject.name=web-testnode";
     let events = kubectl.stdout(&["get", "events", "--field-selector", of_web]);
-    assert!(events.contains("Started") && !events.contains("db-testnode"), "{events}");
+    assert!(
+        events.contains("Started") && !events.contains("db-testnode"),
+        "{events}"
+    );
 
     let resources = kubectl.stdout(&["api-resources"]);
     for part in ["pods", "events", "manifests"] {
@@ -72,10 +106,16 @@ fn kubectl_is_told_what_can_not_be_done() {
     let kubectl = Kubectl::to(&shown.agent.api_socket());
     let missing = kubectl.run(&["get", "pod", "nothing"]);
     assert_eq!(missing.code, 1);
-    assert!(missing.stderr.contains("pods \"nothing\" not found"), "{missing:?}");
+    assert!(
+        missing.stderr.contains("pods \"nothing\" not found"),
+        "{missing:?}"
+    );
     let delete = kubectl.run(&["delete", "pod", "web-testnode"]);
     assert_eq!(delete.code, 1, "{delete:?}");
-    assert!(delete.stderr.contains("MethodNotAllowed") || delete.stderr.contains("not allow"), "{delete:?}");
+    assert!(
+        delete.stderr.contains("MethodNotAllowed") || delete.stderr.contains("not allow"),
+        "{delete:?}"
+    );
     let nodes = kubectl.run(&["get", "nodes"]);
     assert_eq!(nodes.code, 1, "{nodes:?}");
     assert!(nodes.stderr.contains("nodes"), "{nodes:?}");
@@ -97,7 +137,9 @@ fn kubectl_watches_and_follows() {
     let container = truth.running("web-testnode", "main").unwrap().unwrap();
     truth.exec(&container.id, &["touch", "/tmp/go"]).unwrap();
     logs.wait("the second line", TIMEOUT, |line| line == "second");
-    agent.write_manifest("more.yaml", &PodText::new("more").yaml()).unwrap();
+    agent
+        .write_manifest("more.yaml", &PodText::new("more").yaml())
+        .unwrap();
     pods.wait("a pod that comes", TIMEOUT, |line| {
         line.starts_with("more-testnode") && line.contains("1/1")
     });

@@ -38,7 +38,12 @@ fn lists_and_objects_are_of_kubernetes_own_types() {
     assert_eq!(pod.metadata.namespace.as_deref(), Some("other"));
     let events = good(&shown, "/api/v1/events");
     let events: List<Event> = serde_json::from_value(events).unwrap();
-    assert!(events.items.iter().any(|event| event.reason.as_deref() == Some("Started")));
+    assert!(
+        events
+            .items
+            .iter()
+            .any(|event| event.reason.as_deref() == Some("Started"))
+    );
     let fields = "metadata.name%3Dweb-testnode,metadata.namespace=default";
     let list = good(&shown, &format!("/api/v1/pods?fieldSelector={fields}"));
     assert_eq!(list["items"].as_array().unwrap().len(), 1);
@@ -59,11 +64,19 @@ fn the_log_of_a_container_is_text() {
     let path = "/api/v1/namespaces/default/pods/web-testnode/log";
     let answer = get(&shown, path);
     assert_eq!((answer.status, &*answer.body), (200, "hello from web\n"));
-    assert!(answer.header("content-type").unwrap().starts_with("text/plain"));
+    assert!(
+        answer
+            .header("content-type")
+            .unwrap()
+            .starts_with("text/plain")
+    );
     let answer = get(&shown, "/api/v1/namespaces/default/pods/db-testnode/log");
     assert_eq!(answer.status, 400);
     let message = answer.json()["message"].to_string();
-    assert!(message.contains("choose one of: [prepare main sidecar]"), "{message}");
+    assert!(
+        message.contains("choose one of: [prepare main sidecar]"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -83,19 +96,39 @@ fn what_is_not_there_or_not_allowed_is_answered_with_a_status() {
     let rows = [
         ("GET /", 404, "NotFound"),
         ("GET /api/v1/nodes", 404, "NotFound"),
-        ("GET /api/v1/namespaces/default/pods/nothing", 404, "NotFound"),
-        ("GET /api/v1/namespaces/other/pods/web-testnode", 404, "NotFound"),
+        (
+            "GET /api/v1/namespaces/default/pods/nothing",
+            404,
+            "NotFound",
+        ),
+        (
+            "GET /api/v1/namespaces/other/pods/web-testnode",
+            404,
+            "NotFound",
+        ),
         ("GET /apis/apps/v1/deployments", 404, "NotFound"),
-        ("GET /api/v1/namespaces/default/pods/nothing/log", 404, "NotFound"),
+        (
+            "GET /api/v1/namespaces/default/pods/nothing/log",
+            404,
+            "NotFound",
+        ),
         (&format!("DELETE {pod}"), 405, "MethodNotAllowed"),
         (&format!("PUT {pod}"), 405, "MethodNotAllowed"),
-        ("POST /api/v1/namespaces/default/pods", 405, "MethodNotAllowed"),
+        (
+            "POST /api/v1/namespaces/default/pods",
+            405,
+            "MethodNotAllowed",
+        ),
         ("GET /api/v1/pods?watch=1&resourceVersion=1", 410, "Expired"),
         ("GET /api/v1/pods?labelSelector=a=b=c", 400, "BadRequest"),
         ("GET /api/v1/pods?watch=perhaps", 400, "BadRequest"),
         ("GET /api/v1/pods/%zz", 400, "BadRequest"),
         (&format!("GET {pod}/log?tailLines=-4"), 400, "BadRequest"),
-        (&format!("GET {pod}/log?container=nothing"), 400, "BadRequest"),
+        (
+            &format!("GET {pod}/log?container=nothing"),
+            400,
+            "BadRequest",
+        ),
     ];
     for (line, code, reason) in rows {
         let answer = request(&socket, line, &[]);
@@ -104,7 +137,10 @@ fn what_is_not_there_or_not_allowed_is_answered_with_a_status() {
         assert_eq!(status.code, Some(i32::from(code)), "{line}");
         assert_eq!(status.reason.as_deref(), Some(reason), "{line}");
         assert_eq!(status.status.as_deref(), Some("Failure"), "{line}");
-        assert!(status.message.is_some_and(|message| !message.is_empty()), "{line}");
+        assert!(
+            status.message.is_some_and(|message| !message.is_empty()),
+            "{line}"
+        );
         let allow = answer.header("allow");
         assert_eq!(allow.is_some(), code == 405, "{line}: {allow:?}");
     }
@@ -113,7 +149,10 @@ fn what_is_not_there_or_not_allowed_is_answered_with_a_status() {
     stream.write_all(b"HELO there\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{answer}");
+    assert!(
+        answer.is_empty() || answer.starts_with("HTTP/1.1 400"),
+        "{answer}"
+    );
     assert_eq!(request(&socket, "GET /healthz", &[]).status, 200);
 }
 
@@ -128,7 +167,10 @@ fn a_table_is_drawn_for_who_asks_for_one() {
     let names: Vec<&str> = columns.iter().filter_map(|c| c["name"].as_str()).collect();
     assert_eq!(names[..5], ["Name", "Ready", "Status", "Restarts", "Age"]);
     let rows = table["rows"].as_array().unwrap();
-    let web = rows.iter().find(|row| row["cells"][0] == "web-testnode").unwrap();
+    let web = rows
+        .iter()
+        .find(|row| row["cells"][0] == "web-testnode")
+        .unwrap();
     assert_eq!(web["cells"][1], "1/1");
     assert_eq!(web["object"]["kind"], "PartialObjectMetadata");
 }

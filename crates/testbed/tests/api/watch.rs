@@ -68,24 +68,35 @@ fn a_watch_tells_additions_changes_and_removals_in_order() {
     let deleted = |kind: &str, _: &Value| kind == "DELETED";
     for stream in [&mut from_list, &mut from_nothing] {
         let seen = until(stream, deleted);
-        assert!(seen.iter().all(|(_, pod)| pod["metadata"]["name"] == "second-testnode"));
+        assert!(
+            seen.iter()
+                .all(|(_, pod)| pod["metadata"]["name"] == "second-testnode")
+        );
         let kinds: Vec<&str> = seen.iter().map(|(kind, _)| kind.as_str()).collect();
         let (first, middle) = (kinds[0], &kinds[1..kinds.len() - 1]);
         assert_eq!(first, "ADDED", "{kinds:?}");
         assert!(!middle.is_empty(), "{kinds:?}");
         assert!(middle.iter().all(|kind| *kind == "MODIFIED"), "{kinds:?}");
-        assert!(seen.iter().any(|(_, pod)| is_ready(pod)), "it was ready once");
+        assert!(
+            seen.iter().any(|(_, pod)| is_ready(pod)),
+            "it was ready once"
+        );
         let versions: Vec<u64> = seen.iter().map(|(_, pod)| version(pod)).collect();
         assert!(versions.is_sorted(), "{versions:?}");
     }
     // Who watches the red ones hears of its end when it turns blue.
     let seen = until(&mut by_label, deleted);
     assert_eq!(seen[0].0, "ADDED");
-    assert_eq!(seen.len(), 1 + seen.iter().filter(|(kind, _)| kind == "MODIFIED").count() + 1);
+    assert_eq!(
+        seen.len(),
+        1 + seen.iter().filter(|(kind, _)| kind == "MODIFIED").count() + 1
+    );
 
     // A break in between: what was missed comes with the next watch.
     let since = list_version(&agent);
-    agent.write_manifest("third.yaml", &PodText::new("third").yaml()).unwrap();
+    agent
+        .write_manifest("third.yaml", &PodText::new("third").yaml())
+        .unwrap();
     states::wait_ready(&agent, "third");
     agent.remove_manifest("first.yaml").unwrap();
     states::wait_gone(&agent, "first");
@@ -96,12 +107,19 @@ fn a_watch_tells_additions_changes_and_removals_in_order() {
         latest.insert(pod["metadata"]["name"].as_str().unwrap(), kind.as_str());
     }
     assert_eq!(latest["first-testnode"], "DELETED");
-    assert_eq!(latest["third-testnode"], "ADDED", "told once, as it is now: {seen:#?}");
+    assert_eq!(
+        latest["third-testnode"], "ADDED",
+        "told once, as it is now: {seen:#?}"
+    );
 
     // The versions of an agent that is no more are too old.
     let since = list_version(&agent);
     agent.terminate().unwrap();
-    assert!(resumed.json_line().is_none_or(|event| event["type"] != "ERROR"));
+    assert!(
+        resumed
+            .json_line()
+            .is_none_or(|event| event["type"] != "ERROR")
+    );
     agent.start().unwrap();
     states::wait_all_ready(&agent, 1);
     let line = format!("GET {PODS}?watch=true&resourceVersion={since}");
@@ -120,8 +138,15 @@ fn a_watch_ends_when_its_time_is_over_and_bookmarks_say_how_far_it_came() {
     while let Some(event) = stream.json_line() {
         seen.push(event);
     }
-    let kinds: Vec<&str> = seen.iter().filter_map(|event| event["type"].as_str()).collect();
-    assert_eq!(kinds.iter().filter(|kind| **kind == "ADDED").count(), 2, "{kinds:?}");
+    let kinds: Vec<&str> = seen
+        .iter()
+        .filter_map(|event| event["type"].as_str())
+        .collect();
+    assert_eq!(
+        kinds.iter().filter(|kind| **kind == "ADDED").count(),
+        2,
+        "{kinds:?}"
+    );
     let last = seen.last().unwrap();
     assert_eq!(last["type"], "BOOKMARK", "{kinds:?}");
     let newest = seen.iter().map(|event| version(&event["object"])).max();

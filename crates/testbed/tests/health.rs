@@ -1,0 +1,204 @@
+//! How the agent tells that it is well, and how it ends.
+
+#[path = "outside/outside.rs"]
+mod outside;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use outside::truth::instances;
+use outside::{PodText, TIMEOUT, states};
+use rubelet_testbed::agent::Notification;
+use rubelet_testbed::{Agent, Containerd, clock, http, proc};
+use rustix::process::{Pid, Signal, kill_process};
+
+#[test]
+fn health_is_served_on_its_own_port_and_nothing_else_is() {
+    let (containerd, agent) = outside::with_pods(&[]);
+    for path in [
+        "/healthz",
+        "/healthz/",
+        "/healthz/syncloop",
+        "/healthz/ping",
+        "/healthz/log",
+    ] {
+        let answer = agent.health(path).unwrap();
+        assert_eq!((answer.status, &*answer.text()), (200, "ok"), "{path}");
+    }
+    let verbose = agent.health("/healthz?verbose").unwrap().text();
+    let expected = "[+]ping ok\n[+]log ok\n[+]syncloop ok\nhealthz check passed\n";
+    assert_eq!(verbose, expected);
+    for path in [
+        "/",
+        "/metrics",
+        "/pods",
+        "/configz",
+        "/healthz/nothing",
+        "/api/v1/pods",
+    ] {
+        assert_eq!(agent.health(path).unwrap().status, 404, "{path}");
+    }
+    let port = agent.healthz_port();
+    let local = http::get_tcp(&format!("127.0.0.2:{port}"), "/healthz");
+    assert!(local.is_err(), "it is for 127.0.0.1 only");
+    drop(agent);
+
+    let agent = Agent::builder(&containerd)
+        .config("healthzPort", 0)
+        .start()
+        .unwrap();
+    agent.wait_ready(TIMEOUT).unwrap();
+    assert_eq!(agent.get("/healthz").unwrap().status, 200);
+    assert!(agent.health("/healthz").is_err(), "port 0 switches it off");
+}
+
+#[test]
+fn systemd_is_told_of_readiness_state_and_progress() {
+    let containerd = Containerd::start().unwrap();
+    let good = PodText::new("good");
+    let bad = PodText::new("bad").script("exit 1");
+    let period = Duration::from_secs(2);
+    let mut agent = Agent::builder(&containerd)
+        .manifest(good.file(), good.yaml())
+        .manifest(bad.file(), bad.yaml())
+        .watchdog(period)
+        .start()
+        .unwrap();
+    agent.wait_ready(TIMEOUT).unwrap();
+    agent
+        .wait_status(TIMEOUT, |text| text == "1/2 pods ready")
+        .unwrap();
+    agent
+        .wait_for("the watchdog was fed five times", TIMEOUT, |agent| {
+            Ok((fed(agent).len() >= 5).then_some(()))
+        })
+        .unwrap();
+    let longest = fed(&agent)
+        .windows(2)
+        .map(|pair| pair[1].at - pair[0].at)
+        .max();
+    assert!(
+        longest < Some(period),
+        "the watchdog was left hungry for {longest:?}"
+    );
+
+    agent.remove_manifest(&bad.file()).unwrap();
+    agent
+        .wait_status(TIMEOUT, |text| text == "1/1 pods ready")
+        .unwrap();
+    assert!(agent.terminate().unwrap().success());
+    let told = agent.notifications();
+    let count = |what: &str| {
+        told.iter()
+            .filter(|n| n.text.lines().any(|l| l == what))
+            .count()
+    };
+    assert_eq!(count("READY=1"), 1, "{told:#?}");
+    assert_eq!(count("STOPPING=1"), 1, "{told:#?}");
+    let statuses: Vec<&str> = told.iter().filter_map(Notification::status).collect();
+    let repeated = statuses.windows(2).any(|pair| pair[0] == pair[1]);
+    assert!(!repeated, "only changes are told: {statuses:#?}");
+}
+
+fn fed(agent: &Agent) -> Vec<Notification> {
+    let mut told = agent.notifications();
+    told.retain(Notification::is_watchdog);
+    told
+}
+
+#[test]
+fn without_a_watchdog_systemd_hears_nothing_of_it_and_a_hung_runtime_is_no_hung_agent() {
+    let containerd = Containerd::start().unwrap();
+    let truth = containerd.truth().unwrap();
+    let pod = PodText::new("web");
+    let agent = Agent::builder(&containerd)
+        .manifest(pod.file(), pod.yaml())
+        .config("runtimeRequestTimeout", "1s")
+        .start()
+        .unwrap();
+    let shown = states::wait_ready(&agent, "web");
+    let before = instances(&truth);
+    let runtime = Pid::from_raw(i32::try_from(containerd.pid().unwrap()).unwrap()).unwrap();
+
+    kill_process(runtime, Signal::STOP).unwrap();
+    agent
+        .wait_status(TIMEOUT, |text| {
+            text.starts_with("1/1 pods ready, container runtime is down")
+        })
+        .unwrap();
+    for path in ["/healthz", "/healthz/syncloop"] {
+        assert_eq!(agent.health(path).unwrap().status, 200, "{path}");
+    }
+    assert_eq!(agent.get("/readyz").unwrap().status, 500);
+    assert_eq!(agent.pod("web").unwrap().unwrap(), shown);
+
+    kill_process(runtime, Signal::CONT).unwrap();
+    agent
+        .wait_for("the agent is ready for work", TIMEOUT, |agent| {
+            Ok((agent.get("/readyz")?.status == 200).then_some(()))
+        })
+        .unwrap();
+    assert_eq!(instances(&truth), before);
+    assert!(fed(&agent).is_empty());
+}
+
+#[test]
+fn sigterm_ends_the_agent_at_once_and_in_order_and_its_pods_go_on() {
+    let pods = ["one", "two", "three"].map(PodText::new);
+    let (containerd, mut agent) = outside::with_pods(&pods);
+    let truth = containerd.truth().unwrap();
+    let before = instances(&truth);
+    let pids: BTreeSet<u32> = before
+        .values()
+        .map(|found| truth.pid(&found[0].id).unwrap())
+        .collect();
+    for _ in 0..3 {
+        let asked = clock::now();
+        assert!(agent.terminate().unwrap().success());
+        let took = asked.elapsed();
+        assert!(took < Duration::from_secs(3), "it took {took:?}");
+        assert_eq!(instances(&truth), before);
+        let runs = |pid: &u32| proc::Stat::of(*pid).is_some_and(|stat| stat.state != 'Z');
+        assert!(pids.iter().all(runs));
+        agent.start().unwrap();
+        states::wait_all_ready(&agent, 3);
+    }
+}
+
+#[test]
+fn sigterm_during_the_start_of_pods_breaks_no_start_off() {
+    let pods: Vec<PodText> = (0..8)
+        .map(|number| {
+            PodText::new(&format!("p{number}"))
+                .init("prepare")
+                .container("second")
+        })
+        .collect();
+    let containerd = Containerd::start().unwrap();
+    let truth = containerd.truth().unwrap();
+    let mut builder = Agent::builder(&containerd);
+    for pod in &pods {
+        builder = builder.manifest(pod.file(), pod.yaml());
+    }
+    let mut agent = builder.start().unwrap();
+    for number in 1..10 {
+        agent.wait_ready(TIMEOUT).unwrap();
+        agent
+            .wait_for("more containers were made", TIMEOUT, |_| {
+                Ok((truth.containers()?.len() >= 2 * number).then_some(()))
+            })
+            .unwrap();
+        assert!(agent.terminate().unwrap().success());
+        agent.start().unwrap();
+    }
+    states::wait_all_ready(&agent, pods.len());
+    let found = instances(&truth);
+    assert_eq!(found.len(), 3 * pods.len());
+    let once = found
+        .values()
+        .all(|all| all.len() == 1 && all[0].attempt == 0);
+    assert!(once, "{found:#?}");
+    assert_eq!(truth.sandboxes().unwrap().len(), pods.len());
+    let log = std::fs::read_to_string(agent.log_path()).unwrap();
+    assert!(!log.contains("broken off"), "{log}");
+}
