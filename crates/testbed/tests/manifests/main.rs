@@ -1,5 +1,7 @@
 //! Where pods come from: a folder, a file or a URL, and what becomes of manifests that can't be used.
 
+#![allow(clippy::unwrap_used, reason = "what fails in a test says so by its place")]
+
 #[path = "../outside/outside.rs"]
 mod outside;
 
