@@ -1,6 +1,9 @@
 //! Fifty pods from one folder, then many pods from one file, and nothing left at the end.
 
-#![allow(clippy::unwrap_used, reason = "what fails in a test says so by its place")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "what fails in a test says so by its place"
+)]
 
 #[path = "outside/outside.rs"]
 mod outside;

@@ -1,6 +1,9 @@
 //! How the agent tells that it is well, and how it ends.
 
-#![allow(clippy::unwrap_used, reason = "what fails in a test says so by its place")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "what fails in a test says so by its place"
+)]
 
 #[path = "outside/outside.rs"]
 mod outside;

@@ -1,6 +1,9 @@
 //! The runtime goes away and comes back: the agent says so, waits, and leaves running pods alone.
 
-#![allow(clippy::unwrap_used, reason = "what fails in a test says so by its place")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "what fails in a test says so by its place"
+)]
 
 #[path = "outside/outside.rs"]
 mod outside;

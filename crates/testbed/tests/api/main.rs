@@ -1,6 +1,9 @@
 //! The local API on its unix socket: paths and types of Kubernetes, for programs and for kubectl.
 
-#![allow(clippy::unwrap_used, reason = "what fails in a test says so by its place")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "what fails in a test says so by its place"
+)]
 
 #[path = "../outside/outside.rs"]
 mod outside;

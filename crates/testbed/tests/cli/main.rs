@@ -1,6 +1,9 @@
 //! The command line as people use it.
 
-#![allow(clippy::unwrap_used, reason = "what fails in a test says so by its place")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "what fails in a test says so by its place"
+)]
 
 #[path = "../outside/outside.rs"]
 mod outside;

@@ -1,6 +1,9 @@
 //! Where pods come from: a folder, a file or a URL, and what becomes of manifests that can't be used.
 
-#![allow(clippy::unwrap_used, reason = "what fails in a test says so by its place")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "what fails in a test says so by its place"
+)]
 
 #[path = "../outside/outside.rs"]
 mod outside;
