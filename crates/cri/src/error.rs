@@ -193,7 +193,7 @@ mod tests {
                     CriErrorKind::Other(Code::Unknown),
                     "no such host",
                 ),
-                "PullImage: failed: no such host",
+                "PullImage: no such host",
             ),
             (
                 CriError::new(

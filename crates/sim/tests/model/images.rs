@@ -69,10 +69,7 @@ async fn pulls_come_to_what_the_script_says() {
 
     sim.on_pull("bad", Pull::fails("no space left on device"));
     let error = pull(&sim, "bad").await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "PullImage: failed: no space left on device"
-    );
+    assert_eq!(error.to_string(), "PullImage: no space left on device");
     sim.on_pull(
         "bad",
         Pull::fails_as(CriErrorKind::Unavailable, "registry down"),
