@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -11,6 +12,11 @@ use rubelet_testbed::cleanup::processes;
 use rubelet_testbed::{Containerd, CriTruth, Scratch, http, images, leftovers, sweep, wait};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Held while a sandbox with host ports is made: on a host without the plugin's chains two first
+/// calls race to add them, and one of them fails ("File exists"). An agent tries again; these tests
+/// have none.
+static PORTMAP: Mutex<()> = Mutex::new(());
 
 #[test]
 fn two_runtimes_run_pods_at_the_same_time_and_leave_nothing_behind() {
@@ -91,10 +97,13 @@ impl RawPod {
     fn start(containerd: &Containerd, truth: &CriTruth, host_port: i32) -> Result<Self> {
         let logs = containerd.scratch().subdir("logs")?;
         let config = sandbox_config(containerd, &logs, host_port);
-        let sandbox = truth.block_on(truth.client().run_pod_sandbox(v1::RunPodSandboxRequest {
-            config: Some(config.clone()),
-            runtime_handler: String::new(),
-        }))?;
+        let sandbox = {
+            let _alone = PORTMAP.lock();
+            truth.block_on(truth.client().run_pod_sandbox(v1::RunPodSandboxRequest {
+                config: Some(config.clone()),
+                runtime_handler: String::new(),
+            }))?
+        };
         let container =
             truth.block_on(truth.client().create_container(v1::CreateContainerRequest {
                 pod_sandbox_id: sandbox.pod_sandbox_id.clone(),
