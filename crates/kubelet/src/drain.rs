@@ -1,40 +1,90 @@
-//! What must not be broken off when the agent stops in order: calls that make or start something in
-//! the runtime. A runtime takes a start that is broken off for one that failed.
+//! Calls to the runtime that must not be broken off: a runtime takes a start whose caller went away
+//! for one that failed, and containerd may even keep what it can never remove again.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
-use tokio::{sync::Semaphore, time::timeout};
+use tokio::{
+    sync::{Semaphore, oneshot},
+    task::JoinSet,
+    time::timeout,
+};
 
 /// More calls than there will ever be at the same time.
 const CALLS: u32 = 1 << 20;
 
-/// The door to such calls. Cheap to clone.
+/// The door to such calls. Cheap to clone; calls end with the last clone.
 #[derive(Debug, Clone)]
-pub struct Drain(Arc<Semaphore>);
+pub struct Drain(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    permits: Arc<Semaphore>,
+    detached: Mutex<JoinSet<()>>,
+}
 
 impl Drain {
     /// An open door.
     #[must_use]
     pub fn new() -> Self {
-        Self(Arc::new(Semaphore::new(CALLS as usize)))
+        Self(Arc::new(Inner {
+            permits: Arc::new(Semaphore::new(CALLS as usize)),
+            detached: Mutex::default(),
+        }))
     }
 
-    /// Runs a call to its end; it never begins once the agent stops.
+    /// Runs a call; it never begins once the agent stops. Whoever stops waiting for it breaks it
+    /// off.
     pub async fn run<T>(&self, call: impl Future<Output = T>) -> T {
-        let Ok(_under_way) = self.0.acquire().await else {
+        let Ok(_under_way) = self.0.permits.acquire().await else {
             return std::future::pending().await;
         };
         call.await
+    }
+
+    /// Runs a call that goes on to its end even if nobody waits for its answer any more.
+    ///
+    /// # Panics
+    /// The call panicked.
+    pub async fn run_to_end<T: Send + 'static>(
+        &self,
+        call: impl Future<Output = T> + Send + 'static,
+    ) -> T {
+        let permits = Arc::clone(&self.0.permits);
+        let Ok(under_way) = permits.acquire_owned().await else {
+            return std::future::pending().await;
+        };
+        let (answer, answered) = oneshot::channel();
+        {
+            let mut calls = self
+                .0
+                .detached
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            while calls.try_join_next().is_some() {}
+            calls.spawn(async move {
+                let value = call.await;
+                drop(under_way);
+                // Perhaps nobody waits any more.
+                let _ = answer.send(value);
+            });
+        }
+        answered
+            .await
+            .expect("a call to the runtime ends with an answer")
     }
 
     /// Shuts the door and waits until the calls that are under way have ended, but not longer than
     /// `limit`.
     pub async fn shut(&self, limit: Duration) {
         // Waiters are served in order: whoever comes later does not get in any more.
-        let all_ended = timeout(limit, self.0.acquire_many(CALLS));
+        let all_ended = timeout(limit, self.0.permits.acquire_many(CALLS));
         // Either way nothing more can be done: the agent stops.
         let _ = all_ended.await;
-        self.0.close();
+        self.0.permits.close();
     }
 }
 
@@ -55,7 +105,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn stopping_waits_for_calls_under_way_and_lets_no_other_begin() {
         let drain = Drain::new();
-        let (end, ended) = tokio::sync::oneshot::channel::<()>();
+        let (end, ended) = oneshot::channel::<()>();
         let call = tokio::spawn({
             let drain = drain.clone();
             async move { drain.run(ended).await.is_ok() }
@@ -74,6 +124,27 @@ mod tests {
         shut.await.unwrap();
         let late = timeout(LIMIT, drain.run(async {})).await;
         assert!(late.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_goes_on_without_whoever_waited_for_it_until_the_agent_is_gone() {
+        let drain = Drain::new();
+        let (done, is_done) = oneshot::channel();
+        let call = drain.run_to_end(async move {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            done.send(()).unwrap();
+        });
+        assert!(timeout(Duration::from_secs(1), call).await.is_err());
+        is_done.await.unwrap();
+
+        let (done, is_done) = oneshot::channel::<()>();
+        let call = drain.run_to_end(async move {
+            std::future::pending::<()>().await;
+            drop(done);
+        });
+        assert!(timeout(Duration::from_secs(1), call).await.is_err());
+        drop(drain);
+        assert!(is_done.await.is_err(), "nothing outlives the agent");
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,19 +1,22 @@
 //! Starts that were broken off: the agent died, or lost patience, while the runtime was starting a
 //! container. The container never ran, and so its record is removed and counts as if it had never
 //! been there: no restart is counted, and a pod that never restarts has not failed.
+//!
+//! containerd can't always remove such a record. Then it stays, and is left out of everything but
+//! the number of the next instance, because two can't have the same.
 
 use jiff::Timestamp;
 
 use crate::{
-    actions::Actions,
+    actions::{self, Actions},
     observed::{Exit, ObservedContainer, ObservedPod},
     plan::{DeadContainer, PodPlan, PodSnapshot, Step, Target},
     status,
     why::Why,
 };
 
-/// The plan that removes such records; `None` if there are none.
-pub(crate) fn clear(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Option<PodPlan> {
+/// The plan for a pod with such records; `None` if there are none.
+pub(crate) fn plan(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Option<PodPlan> {
     let ended = snapshot
         .previous
         .is_some_and(|status| status.phase.is_terminal());
@@ -23,24 +26,6 @@ pub(crate) fn clear(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Option<PodPla
     }
     let (broken, whole): (Vec<_>, Vec<_>) =
         observed.containers.iter().cloned().partition(is_broken_off);
-    let mut actions = Actions {
-        why: broken
-            .iter()
-            .map(|found| Why::StartBrokenOff(found.name.clone()))
-            .collect(),
-        ..Actions::default()
-    };
-    match &snapshot.history.teardown {
-        Some(failure) if failure.retry_at() > now => actions.wake_at = Some(failure.retry_at()),
-        _ => {
-            let records = broken.into_iter().map(|found| DeadContainer {
-                name: found.name,
-                id: found.id,
-                restart_count: found.restart_count,
-            });
-            actions.steps = vec![Step::RemoveContainers(records.collect())];
-        }
-    }
     let observed = ObservedPod {
         sandboxes: observed.sandboxes.clone(),
         containers: whole,
@@ -49,6 +34,10 @@ pub(crate) fn clear(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Option<PodPla
         observed: &observed,
         ..*snapshot
     };
+    let actions = match snapshot.history.teardown {
+        None => remove(broken),
+        Some(_) => go_on(&without, &broken, now),
+    };
     Some(PodPlan {
         status: status::generate(&without, &actions, now),
         steps: actions.steps,
@@ -56,6 +45,42 @@ pub(crate) fn clear(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Option<PodPla
         why: actions.why,
         finished: false,
     })
+}
+
+fn remove(broken: Vec<ObservedContainer>) -> Actions {
+    let why = broken.iter().map(|found| found.name.clone());
+    Actions {
+        why: why.map(Why::StartBrokenOff).collect(),
+        steps: vec![Step::RemoveContainers(
+            broken
+                .into_iter()
+                .map(|found| DeadContainer {
+                    name: found.name,
+                    id: found.id,
+                    restart_count: found.restart_count,
+                })
+                .collect(),
+        )],
+        ..Actions::default()
+    }
+}
+
+/// The removal has failed: decides without the records, past their numbers.
+fn go_on(without: &PodSnapshot<'_>, broken: &[ObservedContainer], now: Timestamp) -> Actions {
+    let mut actions = actions::decide(without, now);
+    for step in &mut actions.steps {
+        if let Step::StartContainer {
+            name,
+            restart_count,
+            ..
+        } = step
+        {
+            let taken = broken.iter().filter(|found| found.name == *name);
+            let next = taken.map(|found| found.restart_count.saturating_add(1));
+            *restart_count = next.max().max(*restart_count);
+        }
+    }
+    actions
 }
 
 fn is_broken_off(found: &ObservedContainer) -> bool {

@@ -136,7 +136,7 @@ pub struct DeadContainer {
 /// Compares what is wanted with what was seen.
 #[must_use]
 pub fn plan(snapshot: &PodSnapshot<'_>, now: Timestamp) -> PodPlan {
-    if let Some(plan) = broken_off::clear(snapshot, now) {
+    if let Some(plan) = broken_off::plan(snapshot, now) {
         return plan;
     }
     let actions = actions::decide(snapshot, now);

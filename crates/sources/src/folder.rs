@@ -24,6 +24,9 @@ use look::{Known, look};
 /// programs write a file by moving the old one away first.
 const SECOND_LOOK: Duration = Duration::from_millis(200);
 
+/// So is the folder when files were written while it was being looked at.
+const OVERTAKEN: Duration = Duration::from_millis(50);
+
 /// But after so many looks the last one counts.
 const MOST_LOOKS: u32 = 5;
 
@@ -41,6 +44,7 @@ pub(crate) async fn watch(path: PathBuf, every: Duration, out: mpsc::Sender<Obse
         known: Known::default(),
         dirty: BTreeSet::new(),
         writing: BTreeMap::new(),
+        overtaken: false,
     };
     let mut debounce = Debounce::default();
     loop {
@@ -66,6 +70,8 @@ struct FolderTask {
     dirty: BTreeSet<OsString>,
     /// Files that were written and not closed since, and when that was.
     writing: BTreeMap<OsString, Instant>,
+    /// Something happened during the last look, so that there must be another one.
+    overtaken: bool,
 }
 
 impl FolderTask {
@@ -82,14 +88,24 @@ impl FolderTask {
             let writing: BTreeSet<OsString> = self.writing.keys().cloned().collect();
             let work = spawn_blocking(move || {
                 let found = look(&path, &known, &dirty, &writing);
-                (known, found)
+                (known, found, writing)
             });
-            let (known, found) = work.await.ok()?;
+            let (known, found, writing) = work.await.ok()?;
             self.known = known;
+            // What was written while it was read may be half of it.
+            self.overtaken = self.take_events();
+            self.overtaken |= self.writing.keys().any(|name| !writing.contains(name));
+            if self.overtaken && repeats > 0 {
+                sleep(OVERTAKEN).await;
+                self.take_events();
+                continue;
+            }
             let missing_now = found.missing(&self.known);
             let sure = !found.is_moving() && missing_now.iter().all(|path| missing.contains(path));
             if sure || repeats == 0 {
-                self.dirty.clear();
+                if !self.overtaken {
+                    self.dirty.clear();
+                }
                 return Some(found.settle(&mut self.known));
             }
             missing = missing_now;
@@ -102,6 +118,9 @@ impl FolderTask {
     /// Waits for the next look.
     async fn wait(&mut self, debounce: &mut Debounce) {
         let full = Instant::now() + self.every;
+        if std::mem::take(&mut self.overtaken) {
+            debounce.event(Instant::now());
+        }
         loop {
             let written = self.writing.values().min().map(|since| *since + WRITING);
             let due = debounce

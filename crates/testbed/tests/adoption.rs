@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use outside::chance::Chance;
-use outside::truth::{instances, running};
+use outside::truth::{instances, never_ran, running};
 use outside::{Instances, PodText, TIMEOUT, states};
 use rubelet_testbed::agent::Notification;
-use rubelet_testbed::cleanup::processes;
+use rubelet_testbed::cleanup::{cgroups, processes};
 use rubelet_testbed::cri_truth::Sandbox;
 use rubelet_testbed::status::is_ready;
 use rubelet_testbed::{Agent, Containerd, CriTruth, wait};
@@ -261,11 +261,19 @@ fn kills_during_the_first_start_of_pods_leave_each_container_exactly_once() {
     agent.start().unwrap();
     states::wait_all_ready(&agent, pods.len());
 
-    let found = instances(&truth);
+    let mut found = instances(&truth);
     assert_eq!(found.len(), 16, "{found:#?}");
-    for (container, instances) in &found {
-        let count = instances.len();
-        assert_eq!(count, 1, "{container:?} of seed {SEED}: {instances:#?}");
+    let mut left_over = 0;
+    for (container, instances) in &mut found {
+        let (never, ran): (Vec<_>, Vec<_>) = instances
+            .iter()
+            .partition(|one| !one.running && never_ran(&truth, &one.id));
+        assert_eq!(ran.len(), 1, "{container:?} of seed {SEED}: {instances:#?}");
+        // containerd can't always remove a container whose start was broken off.
+        left_over += never.len();
+        for one in never {
+            assert_no_process(&containerd, &one.id);
+        }
     }
     let sandboxes = truth.sandboxes().unwrap();
     for pod in &pods {
@@ -279,11 +287,23 @@ fn kills_during_the_first_start_of_pods_leave_each_container_exactly_once() {
             expected,
             "sandboxes of {name}: {sandboxes:#?}"
         );
-        let pod = agent.pod(pod.name()).unwrap().unwrap();
-        assert!(
-            states::restarts(&pod).iter().all(|(_, count)| *count == 0),
-            "{pod:#}"
-        );
+    }
+    let pods = agent.pods().unwrap();
+    let restarts: u64 = pods
+        .iter()
+        .flat_map(states::restarts)
+        .map(|(_, count)| count)
+        .sum();
+    assert!(restarts <= left_over as u64, "{pods:#?}");
+}
+
+/// Nothing of the container is in any of its cgroups.
+fn assert_no_process(containerd: &Containerd, id: &str) {
+    for cgroup in cgroups::of(containerd.scratch().tag()).unwrap() {
+        if cgroup.ends_with(id) {
+            let processes = std::fs::read_to_string(cgroup.join("cgroup.procs"));
+            assert_eq!(processes.unwrap_or_default(), "", "{}", cgroup.display());
+        }
     }
 }
 

@@ -9,10 +9,15 @@
 mod outside;
 
 use std::path::Path;
+use std::time::Duration;
 
+use outside::chance::Chance;
 use outside::{PodText, TIMEOUT, pod_text, states, truth};
-use rubelet_testbed::cleanup::mounts;
-use rubelet_testbed::{Agent, Containerd};
+use rubelet_testbed::cleanup::{cgroups, mounts};
+use rubelet_testbed::{Agent, Containerd, wait};
+
+/// What the moments of removal are made from.
+const SEED: u64 = 50;
 
 #[test]
 fn fifty_pods_of_a_folder_and_files_with_several_pods_run_and_go_without_a_trace() {
@@ -92,6 +97,34 @@ fn fifty_pods_of_a_folder_and_files_with_several_pods_run_and_go_without_a_trace
         )
         .unwrap();
     assert!(agent.terminate().unwrap().success());
+}
+
+#[test]
+fn pods_that_are_removed_at_any_moment_of_their_start_leave_nothing_behind() {
+    let (containerd, agent) = outside::with_pods(&[]);
+    let truth = containerd.truth().unwrap();
+    let mut chance = Chance::new(SEED);
+    for round in 0..12 {
+        let pods = ["a", "b", "c"].map(|name| {
+            let pod = PodText::new(&format!("{name}{round}"));
+            pod.init("prepare").container("second")
+        });
+        for pod in &pods {
+            agent.write_manifest(&pod.file(), &pod.yaml()).unwrap();
+        }
+        wait::pass(Duration::from_millis(chance.below(1200)));
+        for pod in &pods {
+            agent.remove_manifest(&pod.file()).unwrap();
+        }
+    }
+    truth::wait_empty(&agent, &truth);
+    states::wait_all_ready(&agent, 0);
+    assert_eq!(processes_of_pods(&containerd), 0);
+}
+
+/// Processes in the cgroups of pods.
+fn processes_of_pods(containerd: &Containerd) -> usize {
+    cgroups::members(containerd.scratch().tag()).len()
 }
 
 fn is_empty(folder: &Path) -> bool {

@@ -1,5 +1,7 @@
 //! Starting a container: image, files, configuration, create, start.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use rubelet_api::container::Container;
 use rubelet_base::{ContainerId, ErrorChain, SandboxId};
@@ -30,7 +32,7 @@ impl PodTask {
         restart_count: Option<u32>,
         after_exit: Option<Timestamp>,
     ) -> (Flow, bool) {
-        let pod = std::sync::Arc::clone(&self.pod);
+        let pod = Arc::clone(&self.pod);
         let Some(container) = pod.spec.container(name) else {
             return (Flow::Stop, false);
         };
@@ -52,13 +54,13 @@ impl PodTask {
             () = removal(&mut control) => Started::Interrupted,
         };
         if matches!(started, Started::Yes) {
-            self.prepared = Some(std::sync::Arc::clone(&pod));
+            self.prepared = Some(Arc::clone(&pod));
         }
         self.note_start(container, started)
     }
 
     pub(super) async fn start_created(&mut self, name: &str, id: &ContainerId) -> (Flow, bool) {
-        let pod = std::sync::Arc::clone(&self.pod);
+        let pod = Arc::clone(&self.pod);
         let Some(container) = pod.spec.container(name) else {
             return (Flow::Stop, false);
         };
@@ -177,7 +179,7 @@ impl PodTask {
     fn is_prepared(&self) -> bool {
         self.prepared
             .as_ref()
-            .is_some_and(|pod| std::sync::Arc::ptr_eq(pod, &self.pod))
+            .is_some_and(|pod| Arc::ptr_eq(pod, &self.pod))
     }
 
     async fn container_config(
@@ -265,10 +267,11 @@ impl PodTask {
         let request = v1::StartContainerRequest {
             container_id: id.as_str().to_owned(),
         };
+        let runtime = Arc::clone(&self.context.runtime);
         let call = self
             .context
             .drain
-            .run(self.context.runtime.start_container(request));
+            .run_to_end(async move { runtime.start_container(request).await });
         let result = self.context.throttle.run(call).await;
         self.context.pleg.mark(&self.pod.uid);
         result.map_err(|error| StartFailure::new("RunContainerError", chain(&error)))?;

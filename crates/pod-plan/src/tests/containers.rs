@@ -279,6 +279,33 @@ fn a_start_that_the_agents_death_broke_off_counts_as_not_made() {
 }
 
 #[test]
+fn a_broken_off_start_whose_record_can_not_be_removed_does_not_hold_up_the_next_one() {
+    let pod = pod(Never, &[], &["a"]);
+    let mut node = Node::new();
+    let observed = in_good_sandbox(&pod, vec![found("a", 0, broken_off())]);
+    assert_eq!(short(&node.plan(&pod, &observed, 100)), ["remove a0"]);
+    node.history
+        .note_teardown_failed("FailedRemoveContainer", "still there", at(100));
+    let plan = node.plan(&pod, &observed, 100);
+    assert_eq!((short(&plan).len(), plan.wake_at), (0, Some(at(101))));
+    assert_eq!(said(&plan.status), "Pending a:ContainerCreating");
+    // Its number is taken.
+    assert_eq!(
+        short(&node.plan(&pod, &observed, 101)),
+        ["start a #1 in s0"]
+    );
+
+    let containers = vec![found("a", 0, broken_off()), found("a", 1, running())];
+    let plan = node.plan(&pod, &in_good_sandbox(&pod, containers), 102);
+    assert_eq!((short(&plan).len(), plan.wake_at), (0, None));
+    assert_eq!(said(&plan.status), "Running a:Running");
+    assert_eq!(plan.status.containers[0].last_state, None);
+    let containers = vec![found("a", 0, broken_off()), found("a", 1, exited(0))];
+    let plan = node.plan(&pod, &in_good_sandbox(&pod, containers), 103);
+    assert_eq!(said(&plan.status), "Succeeded a:Completed(0)");
+}
+
+#[test]
 fn a_start_that_failed_by_itself_counts() {
     let pod = pod(Never, &[], &["a"]);
     let mut failed = found("a", 0, broken_off());

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rubelet_cri::{RuntimeService, v1};
 use rubelet_testbed::cri_truth::Container;
 use rubelet_testbed::{Agent, CriTruth};
 
@@ -47,6 +48,17 @@ fn collect(containers: Vec<Container>) -> Instances {
         place.sort();
     }
     found
+}
+
+/// Whether the container's start was broken off, so that nothing in it ever ran.
+pub(crate) fn never_ran(truth: &CriTruth, id: &str) -> bool {
+    let request = v1::ContainerStatusRequest {
+        container_id: id.to_owned(),
+        verbose: false,
+    };
+    let answer = truth.block_on(truth.client().container_status(request));
+    let status = answer.unwrap().status.unwrap();
+    status.reason == "StartError" && status.started_at == 0
 }
 
 /// Waits until the runtime holds neither sandbox nor container.
