@@ -4,8 +4,11 @@
 mod binary;
 mod empty_node;
 mod hundred_pods;
+mod plan;
+mod probes;
 mod registry;
 mod report;
+mod stubborn;
 
 use std::path::PathBuf;
 
@@ -83,6 +86,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     if request.wants_group(Group::HundredPods) {
         hundred_pods::measure(&request, &mut results)?;
+    }
+    if request.wants_group(Group::Plan) {
+        plan::measure(&mut results)?;
+    }
+    if request.wants_group(Group::Probes) {
+        probes::measure(&request, &mut results)?;
+    }
+    if request.wants_group(Group::Stubborn) {
+        stubborn::measure(&request, &mut results)?;
     }
     results.keep(&options.wanted);
     if options.json {

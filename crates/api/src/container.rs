@@ -1,6 +1,12 @@
 //! One container of a pod.
 
-use crate::{network::ContainerPort, resources::Resources, security::ContainerSecurity};
+use crate::{
+    network::ContainerPort,
+    pod::RestartPolicy,
+    probe::{Lifecycle, Probe},
+    resources::Resources,
+    security::ContainerSecurity,
+};
 
 /// Hash of a definition as the user wrote it, before defaulting: `v1:` and 16 hex digits. Written
 /// into the runtime's annotations, so that an edit restarts only what it changed and a new
@@ -8,7 +14,7 @@ use crate::{network::ContainerPort, resources::Resources, security::ContainerSec
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DefinitionHash(pub Box<str>);
 
-/// An init or regular container.
+/// An init, regular or ephemeral container.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Container {
     /// `name`, unique in the pod.
@@ -29,6 +35,18 @@ pub struct Container {
     pub ports: Vec<ContainerPort>,
     /// `resources`.
     pub resources: Resources,
+    /// `restartPolicy`: replaces the pod's for this container.
+    pub restart_policy: Option<RestartPolicy>,
+    /// `restartPolicyRules`: the first that matches an exit code decides.
+    pub restart_rules: Vec<RestartRule>,
+    /// `livenessProbe`.
+    pub liveness: Option<Box<Probe>>,
+    /// `readinessProbe`.
+    pub readiness: Option<Box<Probe>>,
+    /// `startupProbe`.
+    pub startup: Option<Box<Probe>>,
+    /// `lifecycle`.
+    pub lifecycle: Option<Box<Lifecycle>>,
     /// `volumeMounts`.
     pub mounts: Vec<VolumeMount>,
     /// `terminationMessagePath`, default `/dev/termination-log`.
@@ -48,6 +66,46 @@ pub struct Container {
     pub hash: Box<str>,
     /// Hash of the whole definition; `None` for pods of the API server.
     pub definition: Option<DefinitionHash>,
+}
+
+impl Container {
+    /// The first rule that matches an exit code.
+    #[must_use]
+    pub fn matching_rule(&self, exit_code: i32) -> Option<RestartAction> {
+        self.restart_rules
+            .iter()
+            .find(|rule| rule.exit_codes.contains(&exit_code) != rule.negated)
+            .map(|rule| rule.action)
+    }
+}
+
+/// One entry of `restartPolicyRules`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestartRule {
+    /// `action`.
+    pub action: RestartAction,
+    /// `exitCodes.operator` is NotIn.
+    pub negated: bool,
+    /// `exitCodes.values`.
+    pub exit_codes: Vec<i32>,
+}
+
+/// `action` of a restart rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestartAction {
+    /// `Restart`: the container.
+    Restart,
+    /// `RestartAllContainers`: the whole pod, in place, from its init containers on.
+    RestartAllContainers,
+}
+
+/// One entry of `ephemeralContainers`: started once beside the others, never restarted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EphemeralContainer {
+    /// What is started.
+    pub container: Container,
+    /// `targetContainerName`: the container whose processes it sees.
+    pub target: Option<Box<str>>,
 }
 
 /// `imagePullPolicy`.

@@ -7,8 +7,8 @@ mod check;
 mod markdown;
 mod table;
 
-pub(crate) use check::check;
 pub use check::{Idle, without_effect};
+pub(crate) use check::{check, check_container};
 pub use markdown::markdown;
 
 /// One field, or one part of the schema with all fields below it.

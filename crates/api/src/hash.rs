@@ -138,8 +138,14 @@ pub(crate) fn sandbox_definition(spec: &Value, qos: QosClass) -> DefinitionHash 
         }
     }
     let containers = items(spec, "containers");
+    let sidecars = items(spec, "initContainers").filter(|container| {
+        container
+            .get("restartPolicy")
+            .is_some_and(|it| it == "Always")
+    });
     let host_ports: Vec<&Value> = containers
         .clone()
+        .chain(sidecars)
         .flat_map(|container| items(container, "ports"))
         .filter(|port| port.get("hostPort").and_then(Value::as_i64).unwrap_or(0) != 0)
         .collect();

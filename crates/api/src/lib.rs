@@ -1,7 +1,7 @@
 //! The pod as Rubelet understands it: parsed once from the Kubernetes types into compact, typed
 //! values. What it can't hold is refused with a message that names the field.
 //!
-//! - [`pod`], [`container`], [`volume`], [`security`], [`network`], [`resources`]: the compact types.
+//! - [`pod`], [`container`], [`probe`], [`volume`], [`security`], [`network`], [`resources`]: the compact types.
 //! - [`status`]: what Rubelet says of a pod.
 //! - [`manifest`]: the text of a file or URL, taken apart into pods as they were written.
 //! - [`mod@parse`]: defaulting, validation and conversion into the compact types.
@@ -18,6 +18,7 @@ pub mod manifest;
 pub mod network;
 pub mod parse;
 pub mod pod;
+pub mod probe;
 pub mod qos;
 pub mod quantity;
 pub mod resources;

@@ -1,7 +1,7 @@
 //! Manifests: the text of a file or URL, taken apart into pods as they were written.
 
 mod header;
-mod quantities;
+pub(crate) mod quantities;
 
 use std::{fmt, sync::Arc};
 

@@ -5,14 +5,19 @@ mod container;
 mod context;
 mod defaults;
 mod env;
+mod ephemeral;
 mod errors;
+mod handler;
+mod hooks;
 mod metadata;
 mod mounts;
 mod names;
 mod network;
 mod path;
 mod ports;
+mod probe;
 mod requirements;
+mod restart;
 mod scheduling;
 mod security;
 mod spec;
@@ -20,8 +25,9 @@ mod values;
 mod volumes;
 
 pub use context::ParseContext;
+pub use ephemeral::ephemeral_container;
 pub use errors::{FieldError, FieldErrorKind};
-pub(crate) use {errors::Errors, path::Path};
+pub(crate) use {errors::Errors, hooks::from_annotation as hook_from_annotation, path::Path};
 
 use crate::{
     container::{Container, DefinitionHash},

@@ -3,10 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use rubelet_base::{PodName, PodUid};
+use serde_json::Value;
 
 use crate::{
     annotations::CONFIG_SEEN,
-    container::{Container, DefinitionHash},
+    container::{Container, DefinitionHash, EphemeralContainer},
     network::{DnsConfig, DnsPolicy, HostAlias},
     resources::QosClass,
     security::PodSecurity,
@@ -53,6 +54,25 @@ impl Pod {
             && self.spec == other.spec
             && lasting(self) == lasting(other)
     }
+
+    /// This pod with these ephemeral containers and no others, also in its JSON. With each stands
+    /// its own JSON, as [`crate::parse::ephemeral_container`] gives it. No definition changes.
+    #[must_use]
+    pub fn with_ephemeral(&self, containers: Vec<(EphemeralContainer, Value)>) -> Self {
+        let mut pod = self.clone();
+        let (containers, json): (Vec<_>, Vec<_>) = containers.into_iter().unzip();
+        let mut whole: Value = serde_json::from_str(&self.json).unwrap_or_default();
+        if json.is_empty() {
+            if let Some(spec) = whole.get_mut("spec").and_then(Value::as_object_mut) {
+                spec.remove("ephemeralContainers");
+            }
+        } else {
+            whole["spec"]["ephemeralContainers"] = json.into();
+        }
+        pod.json = whole.to_string().into();
+        pod.spec.ephemeral_containers = containers;
+        pod
+    }
 }
 
 /// Labels or annotations.
@@ -88,6 +108,10 @@ pub struct PodSpec {
     pub init_containers: Vec<Container>,
     /// `containers`, at least one.
     pub containers: Vec<Container>,
+    /// `ephemeralContainers`, added while the pod runs.
+    pub ephemeral_containers: Vec<EphemeralContainer>,
+    /// `readinessGates`: conditions that must be True for the pod to be ready.
+    pub readiness_gates: Vec<Box<str>>,
     /// `volumes`.
     pub volumes: Vec<Volume>,
     /// `restartPolicy`.
@@ -134,6 +158,8 @@ impl Default for PodSpec {
         Self {
             init_containers: Vec::new(),
             containers: Vec::new(),
+            ephemeral_containers: Vec::new(),
+            readiness_gates: Vec::new(),
             volumes: Vec::new(),
             restart_policy: RestartPolicy::Always,
             termination_grace_period: Duration::from_secs(30),
@@ -163,11 +189,26 @@ impl PodSpec {
         self.init_containers.iter().chain(&self.containers)
     }
 
-    /// The container of that name, init or regular.
+    /// The container of that name: init, regular or ephemeral.
     #[must_use]
     pub fn container(&self, name: &str) -> Option<&Container> {
+        let ephemeral = self.ephemeral_containers.iter();
         self.all_containers()
+            .chain(ephemeral.map(|one| &one.container))
             .find(|container| *container.name == *name)
+    }
+
+    /// The init container of that name, if it is one that runs beside the others (a sidecar: its
+    /// own `restartPolicy` is Always), with its place among the init containers.
+    #[must_use]
+    pub fn sidecar(&self, name: &str) -> Option<(usize, &Container)> {
+        self.sidecars().find(|(_, one)| *one.name == *name)
+    }
+
+    /// The sidecars, with their places among the init containers.
+    pub fn sidecars(&self) -> impl Iterator<Item = (usize, &Container)> {
+        let init = self.init_containers.iter().enumerate();
+        init.filter(|(_, one)| one.restart_policy == Some(RestartPolicy::Always))
     }
 
     /// The volume of that name.

@@ -21,10 +21,42 @@ pub struct PodStatus {
     pub pod_ips: Vec<Box<str>>,
     /// `conditions`, in upstream's order.
     pub conditions: Vec<Condition>,
+    /// `observedGeneration`: which version of the specification this is about; 0 if unknown.
+    #[serde(default)]
+    pub observed_generation: i64,
     /// `initContainerStatuses`, in the order of the specification.
     pub init_containers: Vec<ContainerStatus>,
     /// `containerStatuses`, sorted by name.
     pub containers: Vec<ContainerStatus>,
+    /// `ephemeralContainerStatuses`, sorted by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ephemeral_containers: Vec<ContainerStatus>,
+}
+
+impl PodStatus {
+    /// The condition of that type.
+    #[must_use]
+    pub fn condition(&self, kind: &str) -> Option<&Condition> {
+        self.conditions
+            .iter()
+            .find(|condition| *condition.kind == *kind)
+    }
+
+    /// Statuses of init, regular and ephemeral containers.
+    pub fn all_containers(&self) -> impl Iterator<Item = &ContainerStatus> {
+        let lists = [
+            &self.init_containers,
+            &self.containers,
+            &self.ephemeral_containers,
+        ];
+        lists.into_iter().flatten()
+    }
+
+    /// The status of the container of that name.
+    #[must_use]
+    pub fn container(&self, name: &str) -> Option<&ContainerStatus> {
+        self.all_containers().find(|status| *status.name == *name)
+    }
 }
 
 /// `status.phase`.
@@ -64,8 +96,8 @@ impl Phase {
 pub struct Condition {
     /// `type`.
     pub kind: Box<str>,
-    /// `status`: true or false.
-    pub status: bool,
+    /// `status`.
+    pub status: ConditionStatus,
     /// `reason`.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub reason: Box<str>,
@@ -74,6 +106,44 @@ pub struct Condition {
     pub message: Box<str>,
     /// `lastTransitionTime`: when `status` last changed.
     pub last_transition: Timestamp,
+    /// `observedGeneration`: which version of the specification this is about; 0 if unknown.
+    #[serde(default)]
+    pub observed_generation: i64,
+}
+
+/// `status` of a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ConditionStatus {
+    /// `True`.
+    True,
+    /// `False`.
+    False,
+    /// `Unknown`: only conditions that others set have it.
+    Unknown,
+}
+
+impl ConditionStatus {
+    /// The value of `status`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+
+    /// True for `True` alone.
+    #[must_use]
+    pub fn is_true(self) -> bool {
+        self == Self::True
+    }
+}
+
+impl From<bool> for ConditionStatus {
+    fn from(value: bool) -> Self {
+        if value { Self::True } else { Self::False }
+    }
 }
 
 /// One entry of `containerStatuses` or `initContainerStatuses`.
@@ -85,7 +155,8 @@ pub struct ContainerStatus {
     pub image: Box<str>,
     /// `imageID`.
     pub image_id: Box<str>,
-    /// `containerID` with the runtime's scheme; empty before the first start.
+    /// `containerID` without the runtime's scheme, which [`crate::wire`] adds; empty before the
+    /// first start.
     pub container_id: Box<str>,
     /// `ready`.
     pub ready: bool,
@@ -131,6 +202,6 @@ pub struct Terminated {
     pub started_at: Option<Timestamp>,
     /// `finishedAt`.
     pub finished_at: Option<Timestamp>,
-    /// `containerID`.
+    /// `containerID` without the runtime's scheme.
     pub container_id: Box<str>,
 }

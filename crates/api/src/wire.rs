@@ -21,6 +21,9 @@ pub struct WireContext<'a> {
     pub deletion_timestamp: Option<Timestamp>,
     /// `metadata.deletionGracePeriodSeconds`.
     pub deletion_grace: Option<Duration>,
+    /// What the runtime calls itself, such as `containerd`: identifiers of containers are written
+    /// as `containerd://ID`. Empty while it is not known; then they are bare.
+    pub runtime: &'a str,
 }
 
 /// The pod as a v1 Pod. A static pod counts as created when the agent first saw it, which a restart
@@ -31,6 +34,9 @@ pub fn pod_json(pod: &Pod, status: Option<&PodStatus>, context: &WireContext<'_>
     let metadata = &mut value["metadata"];
     if let (Some(status), true) = (status, pod.source != PodSource::Api) {
         metadata["creationTimestamp"] = time(status.start_time);
+        if status.observed_generation != 0 {
+            metadata["generation"] = status.observed_generation.into();
+        }
     }
     if let Some(deletion) = context.deletion_timestamp {
         metadata["deletionTimestamp"] = time(deletion);
@@ -39,7 +45,7 @@ pub fn pod_json(pod: &Pod, status: Option<&PodStatus>, context: &WireContext<'_>
         metadata["deletionGracePeriodSeconds"] = grace.as_secs().into();
     }
     value["status"] = match status {
-        Some(status) => status_json(status, pod.spec.qos, context.host_ips),
+        Some(status) => status_json(status, pod.spec.qos, context),
         None => json!({"phase": "Pending", "qosClass": pod.spec.qos.as_str()}),
     };
     value
@@ -47,9 +53,11 @@ pub fn pod_json(pod: &Pod, status: Option<&PodStatus>, context: &WireContext<'_>
 
 /// The status as a v1 PodStatus.
 #[must_use]
-pub fn status_json(status: &PodStatus, qos: QosClass, host_ips: &[IpAddr]) -> Value {
+pub fn status_json(status: &PodStatus, qos: QosClass, context: &WireContext<'_>) -> Value {
+    let host_ips = context.host_ips;
     let mut fields = Map::new();
     fields.insert("phase".to_owned(), status.phase.as_str().into());
+    generation(&mut fields, status.observed_generation);
     text(&mut fields, "reason", &status.reason);
     text(&mut fields, "message", &status.message);
     let conditions: Vec<Value> = status.conditions.iter().map(condition).collect();
@@ -71,9 +79,13 @@ pub fn status_json(status: &PodStatus, qos: QosClass, host_ips: &[IpAddr]) -> Va
     for (name, containers) in [
         ("initContainerStatuses", &status.init_containers),
         ("containerStatuses", &status.containers),
+        ("ephemeralContainerStatuses", &status.ephemeral_containers),
     ] {
         if !containers.is_empty() {
-            let containers: Vec<Value> = containers.iter().map(container).collect();
+            let containers = containers.iter();
+            let containers: Vec<Value> = containers
+                .map(|one| container(one, context.runtime))
+                .collect();
             fields.insert(name.to_owned(), containers.into());
         }
     }
@@ -92,11 +104,17 @@ fn text(fields: &mut Map<String, Value>, name: &str, value: &str) {
     }
 }
 
+fn generation(fields: &mut Map<String, Value>, value: i64) {
+    if value != 0 {
+        fields.insert("observedGeneration".to_owned(), value.into());
+    }
+}
+
 fn condition(condition: &Condition) -> Value {
     let mut fields = Map::new();
     fields.insert("type".to_owned(), condition.kind.as_ref().into());
-    let status = if condition.status { "True" } else { "False" };
-    fields.insert("status".to_owned(), status.into());
+    fields.insert("status".to_owned(), condition.status.as_str().into());
+    generation(&mut fields, condition.observed_generation);
     fields.insert("lastProbeTime".to_owned(), Value::Null);
     fields.insert(
         "lastTransitionTime".to_owned(),
@@ -107,14 +125,23 @@ fn condition(condition: &Condition) -> Value {
     Value::Object(fields)
 }
 
-fn container(status: &ContainerStatus) -> Value {
+/// `containerID`: the runtime's name is its scheme.
+fn container_id(fields: &mut Map<String, Value>, id: &str, runtime: &str) {
+    match (id, runtime) {
+        ("", _) => {}
+        (id, "") => text(fields, "containerID", id),
+        (id, runtime) => text(fields, "containerID", &format!("{runtime}://{id}")),
+    }
+}
+
+fn container(status: &ContainerStatus, runtime: &str) -> Value {
     let last_state = match &status.last_state {
-        Some(ended) => json!({"terminated": terminated(ended)}),
+        Some(ended) => json!({"terminated": terminated(ended, runtime)}),
         None => json!({}),
     };
     let mut value = json!({
         "name": status.name,
-        "state": state(&status.state),
+        "state": state(&status.state, runtime),
         "lastState": last_state,
         "ready": status.ready,
         "restartCount": status.restart_count,
@@ -122,13 +149,13 @@ fn container(status: &ContainerStatus) -> Value {
         "imageID": status.image_id,
         "started": status.started,
     });
-    if !status.container_id.is_empty() {
-        value["containerID"] = status.container_id.as_ref().into();
+    if let Some(fields) = value.as_object_mut() {
+        container_id(fields, &status.container_id, runtime);
     }
     value
 }
 
-fn state(state: &ContainerState) -> Value {
+fn state(state: &ContainerState, runtime: &str) -> Value {
     match state {
         ContainerState::Waiting { reason, message } => {
             let mut fields = Map::new();
@@ -139,11 +166,11 @@ fn state(state: &ContainerState) -> Value {
         ContainerState::Running { started_at } => {
             json!({"running": {"startedAt": time(*started_at)}})
         }
-        ContainerState::Terminated(ended) => json!({"terminated": terminated(ended)}),
+        ContainerState::Terminated(ended) => json!({"terminated": terminated(ended, runtime)}),
     }
 }
 
-fn terminated(ended: &Terminated) -> Value {
+fn terminated(ended: &Terminated, runtime: &str) -> Value {
     let mut fields = Map::new();
     fields.insert("exitCode".to_owned(), ended.exit_code.into());
     text(&mut fields, "reason", &ended.reason);
@@ -156,6 +183,6 @@ fn terminated(ended: &Terminated) -> Value {
         "finishedAt".to_owned(),
         ended.finished_at.map_or(Value::Null, time),
     );
-    text(&mut fields, "containerID", &ended.container_id);
+    container_id(&mut fields, &ended.container_id, runtime);
     Value::Object(fields)
 }

@@ -2,10 +2,13 @@
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
+use serde::{Deserialize, Serialize};
+
 macro_rules! string_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(from = "String", into = "String")]
         pub struct $name(Arc<str>);
 
         impl $name {
@@ -25,6 +28,12 @@ macro_rules! string_id {
         impl From<String> for $name {
             fn from(text: String) -> Self {
                 Self(text.into())
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                (&*id.0).into()
             }
         }
 

@@ -13,10 +13,12 @@ use crate::{
     events::Recorder,
     heartbeat::Heartbeat,
     images::{ImagePuller, PullParallelism},
+    intents::IntentBoard,
     pleg::{PlegHandle, PlegSettings, PlegTask},
     pod_host::PodHost,
     pod_task::{PodBoard, PodContext},
     pods::{PodSources, PodTable},
+    prober::{NetProbe, ProberHandle, ProberTask},
     records::RecordWriter,
     runtime_state::{RuntimeState, watch_runtime},
     throttle::Throttle,
@@ -52,6 +54,10 @@ pub struct AgentParts {
     pub pulls: PullParallelism,
     /// How many sandboxes and containers the runtime starts or stops at the same time.
     pub at_once: usize,
+    /// Network probes and hooks.
+    pub net: Arc<dyn NetProbe>,
+    /// What operators asked for.
+    pub intents: IntentBoard,
 }
 
 /// A node at work. Its tasks end when it is dropped; pods go on.
@@ -82,6 +88,12 @@ impl Agent {
             parts.pleg,
             pleg_heartbeat.clone(),
         );
+        let (prober_task, prober) = ProberTask::new(
+            Arc::clone(&parts.runtime),
+            Arc::clone(&parts.net),
+            recorder.clone(),
+            parts.clock.clone(),
+        );
         let context = Arc::new(PodContext {
             runtime: Arc::clone(&parts.runtime),
             images: ImagePuller::new(parts.images, parts.pulls, recorder.clone()),
@@ -96,10 +108,14 @@ impl Agent {
             removals: Throttle::new(REMOVALS_AT_ONCE),
             runtime_state: runtime_state.clone(),
             drain: Drain::new(),
+            prober,
+            net: parts.net,
+            intents: parts.intents,
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(watch_runtime(parts.runtime, parts.endpoint, state_sender));
         tasks.spawn(pleg_task.run());
+        tasks.spawn(prober_task.run());
         tasks.spawn(relist_when_ready(
             context.pleg.clone(),
             runtime_state.clone(),
@@ -124,6 +140,18 @@ impl Agent {
     #[must_use]
     pub fn pleg(&self) -> &PlegHandle {
         &self.context.pleg
+    }
+
+    /// Probes, for those who ask why.
+    #[must_use]
+    pub fn prober(&self) -> &ProberHandle {
+        &self.context.prober
+    }
+
+    /// What operators asked for.
+    #[must_use]
+    pub fn intents(&self) -> &IntentBoard {
+        &self.context.intents
     }
 
     /// Waits for the first complete list of the runtime, but not longer than `limit`.

@@ -135,13 +135,12 @@ impl Recorder {
         message: &str,
     ) {
         let field_path = container.map(|name| {
-            let list = if pod
-                .spec
-                .init_containers
-                .iter()
-                .any(|init| *init.name == *name)
-            {
+            let mut init = pod.spec.init_containers.iter();
+            let mut ephemeral = pod.spec.ephemeral_containers.iter();
+            let list = if init.any(|init| *init.name == *name) {
                 "initContainers"
+            } else if ephemeral.any(|one| *one.container.name == *name) {
+                "ephemeralContainers"
             } else {
                 "containers"
             };

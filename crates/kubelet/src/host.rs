@@ -282,6 +282,19 @@ impl PodHost for LocalHost {
             .await
     }
 
+    async fn log_tail(
+        &self,
+        pod: &Pod,
+        container: &str,
+        count: u32,
+        lines: u64,
+        bytes: usize,
+    ) -> Vec<Box<str>> {
+        let path = self.log_path(pod, container, count);
+        let tail = rubelet_logs::read::tail_of(path, bytes, lines).await;
+        tail.unwrap_or_default().lines().map(Box::from).collect()
+    }
+
     fn log_path(&self, pod: &Pod, container: &str, count: u32) -> PathBuf {
         match self.log_dir(pod).map(|dir| dir.log(container, count)) {
             Ok(Ok(path)) => path,

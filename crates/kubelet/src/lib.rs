@@ -7,8 +7,10 @@
 //! | [`pods::PodTable`] | what sources want, relists | starts, informs and ends pod tasks |
 //! | [`pod_task::PodTask`], one per pod | control, observations | steps on the runtime, status on the board |
 //! | [`pleg::PlegTask`] | marks, the runtime | observations, relists |
+//! | [`prober::ProberTask`] | which probes plans want tried | attempts, their outcomes, events |
 //! | [`runtime_state::watch_runtime`] | the runtime's status | whether pods can be worked on |
 //! | [`records::RecordWriter`] | status and history | one small file per pod |
+//! | [`intents::IntentBoard`] | what operators ask | intents, one small file per pod |
 
 pub mod agent;
 pub mod board;
@@ -18,10 +20,12 @@ pub mod events;
 pub mod heartbeat;
 pub mod host;
 pub mod images;
+pub mod intents;
 pub mod pleg;
 pub mod pod_host;
 pub mod pod_task;
 pub mod pods;
+pub mod prober;
 pub mod records;
 pub mod runtime_state;
 pub mod throttle;

@@ -88,6 +88,17 @@ pub trait PodHost: Send + Sync + 'static {
     /// Something is still in use.
     async fn clean_up(&self, name: &PodName, uid: &PodUid) -> Result<(), HostError>;
 
+    /// The last lines of a container's log, at most so many and of at most so many bytes; nothing
+    /// where there is no log.
+    async fn log_tail(
+        &self,
+        pod: &Pod,
+        container: &str,
+        count: u32,
+        lines: u64,
+        bytes: usize,
+    ) -> Vec<Box<str>>;
+
     /// Where the log of a container is.
     fn log_path(&self, pod: &Pod, container: &str, count: u32) -> PathBuf;
 

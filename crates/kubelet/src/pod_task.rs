@@ -2,6 +2,10 @@
 //! publishes the status, applies the steps, and waits again. Nobody else acts on the pod.
 
 mod apply;
+mod ends;
+mod ephemeral;
+mod hooks;
+mod post_start;
 mod repeats;
 mod run;
 mod start;
@@ -12,14 +16,23 @@ use jiff::Timestamp;
 use rubelet_api::{pod::Pod, status::PodStatus};
 use rubelet_base::PodUid;
 use rubelet_cri::RuntimeService;
-use rubelet_pod_plan::{PlanSettings, Why};
+use rubelet_pod_plan::{History, PlanSettings, Why};
 use tokio::sync::watch;
 
 pub use run::{PodTask, TaskEnd};
 
 use crate::{
-    board::Board, clock::Clock, drain::Drain, events::Recorder, images::ImagePuller,
-    pleg::PlegHandle, pod_host::PodHost, records::RecordWriter, runtime_state::RuntimeState,
+    board::Board,
+    clock::Clock,
+    drain::Drain,
+    events::Recorder,
+    images::ImagePuller,
+    intents::IntentBoard,
+    pleg::PlegHandle,
+    pod_host::PodHost,
+    prober::{NetProbe, ProberHandle},
+    records::RecordWriter,
+    runtime_state::RuntimeState,
     throttle::Throttle,
 };
 
@@ -65,6 +78,12 @@ pub struct PodContext {
     pub runtime_state: watch::Receiver<RuntimeState>,
     /// What must not be broken off.
     pub drain: Drain,
+    /// Probes.
+    pub prober: ProberHandle,
+    /// Network probes and hooks.
+    pub net: Arc<dyn NetProbe>,
+    /// What operators asked for.
+    pub intents: IntentBoard,
 }
 
 /// Statuses by UID.
@@ -81,6 +100,10 @@ pub struct PodEntry {
     pub deletion: Option<(Timestamp, Duration)>,
     /// Why the last plan was what it was.
     pub why: Vec<Why>,
+    /// What was tried, and what came of it.
+    pub history: Arc<History>,
+    /// When the next plan is due even if nothing changes.
+    pub wake_at: Option<Timestamp>,
 }
 
 impl PartialEq for PodEntry {
@@ -89,6 +112,8 @@ impl PartialEq for PodEntry {
             && self.status == other.status
             && self.deletion == other.deletion
             && self.why == other.why
+            && self.history == other.history
+            && self.wake_at == other.wake_at
     }
 }
 

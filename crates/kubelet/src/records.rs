@@ -28,6 +28,9 @@ pub struct PodRecord {
     /// The definition that all this is about; empty in records of versions that did not keep it.
     #[serde(default)]
     pub definition: Box<str>,
+    /// How often the specification was edited, from 1; 0 in records of versions that did not count.
+    #[serde(default)]
+    pub generation: i64,
     /// True if the pod was being removed.
     #[serde(default)]
     pub removing: bool,

@@ -23,6 +23,8 @@ pub struct RuntimeState {
     pub problem: Option<Arc<str>>,
     /// Why its network can't be used; `None` when it is ready.
     pub network_problem: Option<Arc<str>>,
+    /// What it calls itself, such as `containerd`; empty before the first answer.
+    pub name: Arc<str>,
     /// Name and version, such as `containerd 2.1.9`.
     pub version: Arc<str>,
     /// The cgroup driver it asks for; `None` if it does not say.
@@ -133,6 +135,7 @@ async fn identify(runtime: &dyn RuntimeService, next: &mut RuntimeState) {
         })
         .await
     {
+        next.name = answer.runtime_name.as_str().into();
         next.version = format!("{} {}", answer.runtime_name, answer.runtime_version).into();
     }
     // Runtimes before CRI 0.28 do not know this call; the configuration decides then.

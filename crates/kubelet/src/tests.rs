@@ -2,12 +2,16 @@
 //! of one kind; what happened is asked of the model's oracle and of what the node published.
 
 mod host;
+mod net;
 mod node;
 mod wire;
 
 mod edits;
+mod ends;
+mod ephemeral_target;
 mod hanging;
 mod health;
+mod hooks;
 mod killed_agent;
 mod lost_answers;
 mod orphans;
@@ -18,3 +22,5 @@ mod records;
 mod removal;
 mod restarts;
 mod starting;
+mod stories;
+mod termination;

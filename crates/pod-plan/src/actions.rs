@@ -6,15 +6,23 @@
 //! sandbox is made. And a container that was created but never started is started rather than
 //! replaced, so that an agent which died between the two calls leaves no trace.
 
+mod draft;
 mod init;
+mod kill;
+mod regular;
+mod replace;
 mod restart;
+mod restart_all;
 mod run;
 mod sandbox;
+mod start;
 mod stop;
 
 use jiff::Timestamp;
 
-pub use restart::should_restart;
+pub(crate) use init::init_exit_code;
+pub(crate) use restart::{is_asked, restarts_all};
+pub use restart::{policy_of, should_restart};
 
 use crate::{
     plan::{PodSnapshot, Step, Target},
@@ -32,6 +40,12 @@ pub struct Actions {
     pub wake_at: Option<Timestamp>,
     /// True if `activeDeadlineSeconds` has passed.
     pub deadline_exceeded: bool,
+    /// True if the newest sandbox can't be used any more.
+    pub sandbox_unusable: bool,
+    /// True if the sandbox is lost and the pod is not started again.
+    pub given_up: bool,
+    /// True while all containers are being restarted in place.
+    pub restarting_all: bool,
     /// True when nothing is left of a pod that was to be removed.
     pub finished: bool,
 }

@@ -11,7 +11,7 @@ use crate::{
     actions::{self, Actions},
     observed::{Exit, ObservedContainer, ObservedPod},
     plan::{DeadContainer, PodPlan, PodSnapshot, Step, Target},
-    status,
+    probe, status,
     why::Why,
 };
 
@@ -38,8 +38,10 @@ pub(crate) fn plan(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Option<PodPlan
         None => remove(broken),
         Some(_) => go_on(&without, &broken, now),
     };
+    let status = status::generate(&without, &actions, now);
     Some(PodPlan {
-        status: status::generate(&without, &actions, now),
+        probes: probe::targets(&without, status.phase),
+        status,
         steps: actions.steps,
         wake_at: actions.wake_at,
         why: actions.why,
@@ -58,6 +60,7 @@ fn remove(broken: Vec<ObservedContainer>) -> Actions {
                     name: found.name,
                     id: found.id,
                     restart_count: found.restart_count,
+                    keep_log: false,
                 })
                 .collect(),
         )],

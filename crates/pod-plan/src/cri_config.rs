@@ -8,6 +8,8 @@ pub mod labels;
 mod mounts;
 mod sandbox;
 mod security;
+#[cfg(test)]
+mod tests;
 
 pub use container::{ContainerInputs, container_config};
 pub use mounts::{ContainerFiles, MountError, mounts};

@@ -1,26 +1,37 @@
 //! Whether what runs was made from what the pod says now.
 
-use rubelet_api::{container::Container, pod::Pod};
+use rubelet_api::{
+    container::Container,
+    pod::{Pod, RestartPolicy},
+};
 
 use crate::observed::{ObservedContainer, ObservedSandbox};
 
 /// The annotation that carries the definition a sandbox or container was made from.
 pub const DEFINITION_ANNOTATION: &str = "rubelet.dev/definition";
 
-/// The definition of a pod's sandbox: what is fixed when it is created, and the init containers,
-/// because they run again only in a new sandbox. `None` for pods that can't be edited.
+/// The definition of a pod's sandbox: what is fixed when it is created, and the init containers
+/// that run to their end, because they run again only in a new sandbox. `None` for pods that can't
+/// be edited.
 #[must_use]
 pub fn sandbox_definition(pod: &Pod) -> Option<Box<str>> {
     let own = pod.sandbox_definition.as_ref()?;
     let mut text = String::from(&*own.0);
-    for init in &pod.spec.init_containers {
+    let sidecar = |init: &&Container| init.restart_policy == Some(RestartPolicy::Always);
+    let mut init_containers = pod
+        .spec
+        .init_containers
+        .iter()
+        .filter(|c| !sidecar(c))
+        .peekable();
+    if init_containers.peek().is_none() {
+        return Some(text.into());
+    }
+    for init in init_containers {
         text.push('+');
         text.push_str(&init.name);
         text.push('=');
         text.push_str(init.definition.as_ref().map_or("", |hash| &hash.0));
-    }
-    if pod.spec.init_containers.is_empty() {
-        return Some(text.into());
     }
     Some(format!("v1:{:016x}", fnv1a_64(text.as_bytes())).into())
 }

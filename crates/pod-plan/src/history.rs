@@ -1,10 +1,14 @@
 //! What this agent tried for a pod, what failed, and when it may try again. Owned by the pod's
 //! task and kept across restarts of the agent.
 
+#[cfg(test)]
+mod tests;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use rubelet_api::container::Container;
+use rubelet_base::ContainerId;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -43,6 +47,55 @@ pub struct ContainerHistory {
     pub failure: Option<Failure>,
     /// The crash back-off.
     pub crash: Option<CrashEntry>,
+    /// The instance whose postStart hook has not ended yet.
+    #[serde(default)]
+    pub post_start: Option<ContainerId>,
+    /// Why the agent last stopped an instance.
+    #[serde(default)]
+    pub killed: Option<Killed>,
+    /// How the last instances ended, newest first; at most [`ENDS_KEPT`].
+    #[serde(default)]
+    pub ends: Vec<End>,
+}
+
+/// So many ends are kept of each container.
+pub const ENDS_KEPT: usize = 5;
+
+/// An instance that the agent stopped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Killed {
+    /// Which.
+    pub id: ContainerId,
+    /// Why, in words.
+    pub why: Box<str>,
+    /// When that was ordered.
+    pub at: Timestamp,
+}
+
+/// How an instance of a container ended, for those who ask why it was restarted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// The instance.
+    pub id: ContainerId,
+    /// Its number, from 0.
+    pub restart_count: u32,
+    /// When it started; `None` if it never ran.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub finished_at: Timestamp,
+    /// Exit code; 128 + signal for signals.
+    pub exit_code: i32,
+    /// The runtime's reason, such as `OOMKilled`.
+    pub reason: Box<str>,
+    /// The termination message.
+    #[serde(default)]
+    pub message: Box<str>,
+    /// Why the agent stopped it; empty if it ended by itself.
+    #[serde(default)]
+    pub stopped_because: Box<str>,
+    /// The last lines of its log.
+    #[serde(default)]
+    pub log: Vec<Box<str>>,
 }
 
 /// A step that failed.
@@ -160,6 +213,75 @@ impl History {
             max,
             key,
         ));
+    }
+
+    /// True if the postStart hook of this instance has not ended yet.
+    #[must_use]
+    pub fn owes_post_start(&self, name: &str, id: &ContainerId) -> bool {
+        let history = self.containers.get(name);
+        history.is_some_and(|history| history.post_start.as_ref() == Some(id))
+    }
+
+    /// Notes why an instance is stopped; of several causes, the first.
+    pub fn note_killed(&mut self, name: &str, id: &ContainerId, why: &str, now: Timestamp) {
+        let history = self.containers.entry(name.into()).or_default();
+        let known = history.killed.as_ref();
+        if known.is_none_or(|killed| killed.id != *id) {
+            history.killed = Some(Killed {
+                id: id.clone(),
+                why: why.into(),
+                at: now,
+            });
+        }
+    }
+
+    /// Why an instance that ended then was stopped; empty if it ended by itself.
+    #[must_use]
+    pub fn stopped_because(&self, name: &str, id: &ContainerId, finished_at: Timestamp) -> &str {
+        let history = self.containers.get(name);
+        let killed = history.and_then(|history| history.killed.as_ref());
+        killed
+            .filter(|killed| killed.id == *id && killed.at <= finished_at)
+            .map_or("", |killed| &killed.why)
+    }
+
+    /// True if [`History::note_end`] would keep the end of this instance and does not have it yet.
+    #[must_use]
+    pub fn lacks_end(&self, name: &str, id: &ContainerId, finished_at: Timestamp) -> bool {
+        let Some(history) = self.containers.get(name) else {
+            return true;
+        };
+        let ends = &history.ends;
+        let oldest = ends.get(ENDS_KEPT - 1).map(|end| end.finished_at);
+        ends.iter().all(|known| known.id != *id) && oldest.is_none_or(|oldest| oldest < finished_at)
+    }
+
+    /// Notes another reason for an end that is noted already.
+    pub fn correct_end(&mut self, name: &str, id: &ContainerId, reason: &str) {
+        let history = self.containers.get_mut(name);
+        let ends = history.into_iter().flat_map(|history| &mut history.ends);
+        for end in ends.filter(|end| end.id == *id && *end.reason != *reason) {
+            end.reason = reason.into();
+        }
+    }
+
+    /// Notes how an instance ended, once.
+    pub fn note_end(&mut self, name: &str, end: End) {
+        if !self.lacks_end(name, &end.id, end.finished_at) {
+            return;
+        }
+        let ends = &mut self.containers.entry(name.into()).or_default().ends;
+        let place = ends.partition_point(|known| known.finished_at > end.finished_at);
+        ends.insert(place, end);
+        ends.truncate(ENDS_KEPT);
+    }
+
+    /// Forgets the back-off and the failures of a container.
+    pub fn forgive(&mut self, name: &str) {
+        if let Some(history) = self.containers.get_mut(name) {
+            history.crash = None;
+            history.failure = None;
+        }
     }
 
     /// Notes that a start worked.

@@ -3,6 +3,9 @@
 //!
 //! - [`observed`]: what an inspection saw.
 //! - [`history`]: what this agent tried and when it may try again.
+//! - [`intents`]: what an operator asked for beside the manifest.
+//! - [`grace`]: how much time a container has to end.
+//! - [`probe`]: which probes to try, and what their attempts amount to.
 //! - [`actions`]: which sandbox and containers to stop and start (upstream's `computePodActions`).
 //! - [`status`]: phase, conditions and container states.
 //! - [`plan()`]: puts these together.
@@ -14,17 +17,22 @@ pub mod actions;
 mod broken_off;
 pub mod cri_config;
 pub mod definition;
+pub mod grace;
 pub mod history;
 pub mod image;
+pub mod intents;
 pub mod observed;
 pub mod plan;
+pub mod probe;
 pub mod status;
 pub mod transitions;
 pub mod why;
 
 pub use history::History;
+pub use intents::Intents;
 pub use observed::{ContainerPhase, ObservedContainer, ObservedPod, ObservedSandbox};
 pub use plan::{PlanSettings, PodPlan, PodSnapshot, Step, Target, plan};
+pub use probe::{Outcome, ProbeKind, ProbeOutcomes, ProbeTarget};
 pub use why::Why;
 
 use jiff::Timestamp;

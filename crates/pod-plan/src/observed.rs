@@ -1,6 +1,9 @@
 //! What an inspection saw of one pod in the runtime.
 
+use std::{sync::Arc, time::Duration};
+
 use jiff::Timestamp;
+use rubelet_api::probe::Hook;
 use rubelet_base::{ContainerId, SandboxId};
 
 /// All sandboxes and containers of a pod, each list newest first.
@@ -54,6 +57,10 @@ pub struct ObservedContainer {
     pub hash: Box<str>,
     /// The definition it was made from; `None` if another kubelet made it.
     pub definition: Option<Box<str>>,
+    /// The preStop hook it was made with, from its annotations.
+    pub pre_stop: Option<Arc<Hook>>,
+    /// The pod's grace period when it was made, from its annotations.
+    pub grace: Option<Duration>,
 }
 
 /// State of a container.
@@ -119,6 +126,13 @@ impl ObservedPod {
         self.containers
             .iter()
             .find(|container| *container.name == *name && container.sandbox == *sandbox)
+    }
+
+    /// The newest container of that name that has ended.
+    #[must_use]
+    pub fn newest_exit(&self, name: &str) -> Option<&Exit> {
+        let mut found = self.containers.iter();
+        found.find_map(|container| container.phase.exit().filter(|_| *container.name == *name))
     }
 
     /// The two newest containers of that name.

@@ -1,12 +1,28 @@
 //! The plan of one pod: what to do, what to say, when to look again, and why.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use rubelet_api::{pod::Pod, status::PodStatus};
+use rubelet_api::{
+    container::Container,
+    pod::Pod,
+    probe::Hook,
+    status::{ContainerStatus, PodStatus},
+};
 use rubelet_base::{ContainerId, SandboxId};
 
-use crate::{actions, broken_off, history::History, observed::ObservedPod, status, why::Why};
+use crate::{
+    actions, broken_off,
+    history::History,
+    intents::Intents,
+    observed::{ObservedContainer, ObservedPod},
+    probe::{self, Outcome, ProbeKind, ProbeOutcomes, ProbeTarget},
+    status,
+    why::{KillCause, StartCause, Why},
+};
+
+/// Type of the condition that is true while all containers are being restarted in place.
+pub(crate) const ALL_RESTARTING: &str = "AllContainersRestarting";
 
 /// Everything a plan is made from.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +39,52 @@ pub struct PodSnapshot<'a> {
     pub target: Target,
     /// What the node's configuration sets.
     pub settings: &'a PlanSettings,
+    /// What probes say.
+    pub probes: &'a ProbeOutcomes,
+    /// What an operator asked for.
+    pub intents: &'a Intents,
+    /// Which version of the specification this is; 0 if unknown.
+    pub generation: i64,
+}
+
+impl<'a> PodSnapshot<'a> {
+    /// The status published last of one container.
+    #[must_use]
+    pub fn published(&self, name: &str) -> Option<&'a ContainerStatus> {
+        self.previous.and_then(|status| status.container(name))
+    }
+
+    /// What a probe says of an instance; what was published of the same instance where the probe
+    /// was not tried since the agent started.
+    #[must_use]
+    pub fn probe_outcome(&self, found: &ObservedContainer, kind: ProbeKind) -> Option<Outcome> {
+        self.probes.get(&found.id, kind).or_else(|| {
+            let old = self.published(&found.name)?;
+            let same = *old.container_id == *found.id.as_str();
+            let success = match kind {
+                ProbeKind::Startup => old.started,
+                ProbeKind::Readiness => old.ready,
+                ProbeKind::Liveness => false,
+            };
+            (same && success).then_some(Outcome::Success)
+        })
+    }
+
+    /// True if all containers were being restarted in place when the last status was published.
+    #[must_use]
+    pub fn was_restarting_all(&self) -> bool {
+        let old = self.previous.and_then(|old| old.condition(ALL_RESTARTING));
+        old.is_some_and(|condition| condition.status.is_true())
+    }
+
+    /// True if a running container counts as started: its postStart hook has run and its startup
+    /// probe, if there is one, has succeeded.
+    #[must_use]
+    pub fn started(&self, container: &Container, found: &ObservedContainer) -> bool {
+        !self.history.owes_post_start(&container.name, &found.id)
+            && (container.startup.is_none()
+                || self.probe_outcome(found, ProbeKind::Startup) == Some(Outcome::Success))
+    }
 }
 
 /// What a pod is meant to do.
@@ -68,6 +130,8 @@ pub struct PodPlan {
     pub why: Vec<Why>,
     /// True when nothing is left of a pod that was to be removed.
     pub finished: bool,
+    /// The probes that are to be tried from now on.
+    pub probes: Vec<ProbeTarget>,
 }
 
 /// One action on the host or the runtime. All are safe to repeat.
@@ -89,6 +153,8 @@ pub enum Step {
         restart_count: Option<u32>,
         /// When the instance before it ended, if it ended: the start of its crash back-off.
         after_exit: Option<Timestamp>,
+        /// Why it starts.
+        cause: StartCause,
     },
     /// Start a container that was created but not started.
     StartCreated {
@@ -97,10 +163,25 @@ pub enum Step {
         /// The runtime's identifier.
         id: ContainerId,
     },
-    /// Stop containers at the same time, each with its grace.
+    /// Run the postStart hook of a container that was started by an agent which did not live to run
+    /// it.
+    PostStart {
+        /// Its name in the pod.
+        name: Box<str>,
+        /// The runtime's identifier.
+        id: ContainerId,
+    },
+    /// Stop containers at the same time, each with its grace; those that have a turn wait for it.
     KillContainers(Vec<Kill>),
     /// Stop sandboxes: their processes end and their addresses are released.
     StopSandboxes(Vec<SandboxId>),
+    /// Count a restart of all containers in the crash back-off of the one that caused it.
+    NoteRestart {
+        /// The container that caused it.
+        name: Box<str>,
+        /// When that one ended.
+        after_exit: Timestamp,
+    },
     /// Remove records of dead containers, with their logs.
     RemoveContainers(Vec<DeadContainer>),
     /// Remove stopped sandboxes.
@@ -116,10 +197,29 @@ pub struct Kill {
     pub name: Box<str>,
     /// The runtime's identifier.
     pub id: ContainerId,
-    /// Time between SIGTERM and SIGKILL.
+    /// Time until SIGKILL, the preStop hook and the wait for its turn included.
     pub grace: Duration,
     /// What the event says.
     pub message: Box<str>,
+    /// Why.
+    pub cause: KillCause,
+    /// What runs before SIGTERM.
+    pub pre_stop: Option<Arc<Hook>>,
+    /// When its turn is.
+    pub turn: Turn,
+}
+
+/// The order in which the containers of a pod that ends get SIGTERM (KEP-753).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// At once, and nobody waits for it: init and ephemeral containers, and single containers that
+    /// are replaced.
+    Free,
+    /// At once, and the sidecars wait for it.
+    Regular,
+    /// After all regular containers and all sidecars with a larger number have ended: the place
+    /// among the init containers.
+    Sidecar(usize),
 }
 
 /// A dead container to remove.
@@ -131,6 +231,8 @@ pub struct DeadContainer {
     pub id: ContainerId,
     /// The number of its log file.
     pub restart_count: u32,
+    /// True if its log stays.
+    pub keep_log: bool,
 }
 
 /// Compares what is wanted with what was seen.
@@ -142,6 +244,7 @@ pub fn plan(snapshot: &PodSnapshot<'_>, now: Timestamp) -> PodPlan {
     let actions = actions::decide(snapshot, now);
     let status = status::generate(snapshot, &actions, now);
     PodPlan {
+        probes: probe::targets(snapshot, status.phase),
         steps: actions.steps,
         status,
         wake_at: actions.wake_at,

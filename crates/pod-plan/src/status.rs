@@ -7,18 +7,33 @@ mod messages;
 mod phase;
 
 use jiff::Timestamp;
-use rubelet_api::status::{Phase, PodStatus};
+use rubelet_api::{
+    pod::PodSource,
+    status::{Phase, PodStatus},
+};
 
-use crate::{actions::Actions, observed::ObservedPod, plan::PodSnapshot};
+use crate::{
+    actions::Actions,
+    observed::ObservedPod,
+    plan::{PodSnapshot, Target},
+};
 
 /// The status to publish for a decision.
 #[must_use]
 pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -> PodStatus {
     let spec = &snapshot.pod.spec;
     let previous = snapshot.previous;
-    let (mut init_containers, mut containers) = containers::all(snapshot, actions, now);
-    messages::limit(&mut init_containers, &mut containers);
-    let mut phase = phase::of(spec, &init_containers, &containers);
+    let mut all = containers::all(snapshot, actions, now);
+    messages::limit(&mut all);
+    let [init_containers, containers, ephemeral_containers] = all;
+    let mut phase = phase::of(&phase::Facts {
+        spec,
+        init_containers: &init_containers,
+        containers: &containers,
+        initialized: initialized(snapshot),
+        restarting_all: actions.restarting_all,
+        ends: snapshot.target != Target::Run && snapshot.pod.source == PodSource::Api,
+    });
     let (mut reason, mut message) = previous
         .filter(|old| old.phase == phase)
         .map(|old| (old.reason.clone(), old.message.clone()))
@@ -32,6 +47,10 @@ pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -
         reason = "DeadlineExceeded".into();
         message = "Pod was active on the node longer than the specified deadline".into();
     }
+    if actions.given_up && !phase.is_terminal() && snapshot.observed.is_stopped() {
+        // Some of its containers never ran, and none will.
+        phase = Phase::Failed;
+    }
     let conditions = conditions::all(snapshot, actions, phase, &init_containers, &containers, now);
     PodStatus {
         phase,
@@ -43,9 +62,25 @@ pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -
         ),
         pod_ips: pod_ips(snapshot),
         conditions,
+        observed_generation: snapshot.generation,
         init_containers,
         containers,
+        ephemeral_containers,
     }
+}
+
+/// True if a regular container was made in the current sandbox.
+fn initialized(snapshot: &PodSnapshot<'_>) -> bool {
+    let Some(sandbox) = snapshot.observed.ready_sandbox() else {
+        return false;
+    };
+    let mut regular = snapshot.pod.spec.containers.iter();
+    regular.any(|one| {
+        snapshot
+            .observed
+            .newest_in(&sandbox.id, &one.name)
+            .is_some()
+    })
 }
 
 /// When the runtime first held something of the pod: for a pod that another kubelet started, or

@@ -2,8 +2,17 @@
 
 mod build;
 mod containers;
+mod ends;
+mod ephemeral;
+mod gates;
+mod health;
 mod images;
 mod init;
+mod model;
+mod properties;
 mod removal;
+mod restart_all;
+mod rules;
 mod sandbox;
+mod sidecars;
 mod statuses;

@@ -36,6 +36,10 @@ pub enum Why {
     WaitsForInit(Box<str>),
     /// The agent went away while this container was being started; it never ran.
     StartBrokenOff(Box<str>),
+    /// The postStart hook of this container was not run to its end by the agent that started it.
+    OwesPostStart(Box<str>),
+    /// This container ended with an exit code that restarts all containers.
+    RestartsAll(Box<str>, i32),
     /// A container starts.
     Starts(Box<str>, StartCause),
     /// A container is stopped.
@@ -63,6 +67,12 @@ pub enum StartCause {
     DefinitionChanged,
     /// The sandbox it ran in is gone.
     SandboxReplaced,
+    /// It is unhealthy and is stopped now.
+    Unhealthy,
+    /// An operator asked for it.
+    Asked,
+    /// All containers start again.
+    AllRestart,
 }
 
 /// Why a container is stopped.
@@ -80,6 +90,18 @@ pub enum KillCause {
     Unknown,
     /// The pod ends.
     PodStops,
+    /// The pod was active longer than its deadline.
+    Deadline,
+    /// It failed its liveness probe.
+    Liveness,
+    /// It failed its startup probe.
+    Startup,
+    /// Its postStart hook failed.
+    PostStart,
+    /// An operator asked for a restart.
+    Asked,
+    /// All containers are restarted.
+    RestartsAll,
 }
 
 impl fmt::Display for Why {
@@ -112,6 +134,16 @@ impl fmt::Display for Why {
                     "the start of container {name} was broken off; it counts as not made"
                 )
             }
+            Self::OwesPostStart(name) => {
+                write!(
+                    f,
+                    "runs the postStart hook of container {name} again: it was cut short"
+                )
+            }
+            Self::RestartsAll(name, code) => write!(
+                f,
+                "restarts all containers because container {name} ended with exit code {code}"
+            ),
             Self::Starts(name, cause) => write!(f, "starts container {name}: {cause}"),
             Self::Kills(name, cause) => write!(f, "stops container {name}: {cause}"),
             Self::BackOff(name, until) => {
@@ -135,6 +167,9 @@ impl fmt::Display for StartCause {
             Self::Unknown => f.write_str("the runtime lost track of it"),
             Self::DefinitionChanged => f.write_str("its definition changed"),
             Self::SandboxReplaced => f.write_str("its sandbox was replaced"),
+            Self::Unhealthy => f.write_str("the instance before it was unhealthy"),
+            Self::Asked => f.write_str("an operator asked for it"),
+            Self::AllRestart => f.write_str("all containers are restarted"),
         }
     }
 }
@@ -148,6 +183,12 @@ impl fmt::Display for KillCause {
             Self::Superseded => "a newer instance took its place",
             Self::Unknown => "the runtime lost track of it",
             Self::PodStops => "the pod ends",
+            Self::Deadline => "the pod was active longer than its deadline",
+            Self::Liveness => "it failed its liveness probe",
+            Self::Startup => "it failed its startup probe",
+            Self::PostStart => "its postStart hook failed",
+            Self::Asked => "an operator asked for a restart",
+            Self::RestartsAll => "all containers are restarted",
         })
     }
 }

@@ -5,17 +5,21 @@
 mod agent;
 mod completion;
 pub(crate) mod config;
+mod debug;
+mod delete;
 mod describe;
 mod events;
 mod failure;
 mod get;
 mod logs;
 mod print;
+mod restart;
 mod target;
 mod terminal;
 mod url;
 mod version;
 mod watch;
+mod why;
 
 #[cfg(test)]
 mod tests;
@@ -55,10 +59,18 @@ pub(crate) enum ClientCommand {
     Get(get::GetArgs),
     /// Show one pod in detail, with its events
     Describe(describe::DescribeArgs),
+    /// Tell why a pod is as it is, in plain words
+    Why(why::WhyArgs),
     /// Print the log of a container
     Logs(logs::LogsArgs),
     /// Show what happened, oldest first
     Events(events::EventsArgs),
+    /// Start containers of a pod anew, in their place
+    Restart(restart::RestartArgs),
+    /// Add an ephemeral container to a pod that runs
+    Debug(debug::DebugArgs),
+    /// End a pod sooner that is ending already
+    Delete(delete::DeleteArgs),
     /// Check or show the configuration that `rubelet run` would use
     Config(config::ConfigArgs),
     /// Show the versions of this program and of the running agent
@@ -123,7 +135,11 @@ async fn talk(
     match command {
         ClientCommand::Get(args) => get::run(&agent, args, terminal).await,
         ClientCommand::Describe(args) => describe::run(&agent, &args, terminal).await,
+        ClientCommand::Why(args) => why::run(&agent, &args, terminal).await,
         ClientCommand::Logs(args) => logs::run(&agent, &args, terminal).await,
+        ClientCommand::Restart(args) => restart::run(&agent, &args, terminal).await,
+        ClientCommand::Debug(args) => debug::run(&agent, &args, terminal).await,
+        ClientCommand::Delete(args) => delete::run(&agent, &args, terminal).await,
         ClientCommand::Events(args) => events::run(&agent, args, terminal).await,
         ClientCommand::Version(args) => version::run(&agent, &args, terminal).await,
         ClientCommand::Config(_) | ClientCommand::Completion(_) => Ok(()),

@@ -3,6 +3,7 @@
 //! This crate only puts parts together: command line, wiring, signals, drain.
 
 mod cli;
+mod explain;
 mod run;
 mod view;
 

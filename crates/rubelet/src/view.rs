@@ -1,20 +1,27 @@
 //! What the server sees of the node: boards of the kubelet as collections of objects.
 
+mod act;
 mod events;
 mod logs;
 mod manifests;
 mod pods;
 mod publish;
+#[cfg(test)]
+mod tests;
+mod why;
 
-use std::{net::IpAddr, sync::Arc};
+use std::{net::IpAddr, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
+use rubelet_api::pod::Pod;
+use rubelet_base::PodUid;
 use rubelet_kubelet::{
-    events::Recorder, heartbeat::Heartbeat, pod_host::PodHost, pod_task::PodBoard,
-    runtime_state::RuntimeState,
+    clock::Clock, events::Recorder, heartbeat::Heartbeat, intents::IntentBoard, pod_task::PodBoard,
+    prober::ProberHandle, runtime_state::RuntimeState,
 };
 use rubelet_server::{
-    Collection, Expired, Listing, LogError, LogRequest, LogStream, NodeView, Resource, WatchStream,
+    ActionError, Collection, Expired, Listing, LogError, LogRequest, LogStream, NodeView,
+    PodAction, PodAnswer, PodRef, Resource, WatchStream,
 };
 use rubelet_sources::{desired::Desired, status::ManifestStatus};
 use serde_json::Value;
@@ -25,15 +32,21 @@ use crate::run::notify;
 /// So many deletions are remembered for watchers that are slow.
 const DELETIONS_KEPT: usize = 256;
 
+/// Where the log of a container of a pod is, by its restart count.
+pub(crate) type LogPath = Arc<dyn Fn(&Pod, &str, u32) -> PathBuf + Send + Sync>;
+
 /// What a view is made from.
 pub(crate) struct ViewParts {
     pub(crate) pods: Arc<PodBoard>,
     pub(crate) recorder: Recorder,
+    pub(crate) intents: IntentBoard,
+    pub(crate) prober: ProberHandle,
+    pub(crate) clock: Clock,
     pub(crate) manifests: watch::Receiver<Arc<Vec<ManifestStatus>>>,
     pub(crate) desired: watch::Receiver<Arc<Desired>>,
     pub(crate) runtime: watch::Receiver<RuntimeState>,
     pub(crate) heartbeats: Vec<(&'static str, Heartbeat)>,
-    pub(crate) host: Arc<dyn PodHost>,
+    pub(crate) log_path: LogPath,
     pub(crate) node_name: Arc<str>,
     pub(crate) node_ips: Arc<[IpAddr]>,
     pub(crate) config: Value,
@@ -54,16 +67,27 @@ impl LocalView {
     pub(crate) fn start(parts: ViewParts, tasks: &mut JoinSet<()>) -> Arc<Self> {
         let collection = || Arc::new(Collection::new(parts.first_version, DELETIONS_KEPT));
         let (pods, events, manifests) = (collection(), collection(), collection());
-        let ips = Arc::clone(&parts.node_ips);
+        let surroundings = Arc::new(pods::Surroundings {
+            node_ips: Arc::clone(&parts.node_ips),
+            intents: parts.intents.clone(),
+            runtime: parts.runtime.clone(),
+        });
+        let intents = parts.intents.clone();
+        let asked = publish::Beside {
+            versions: intents.versions(),
+            version_of: Box::new(move |uid: &PodUid| intents.version_of(uid)),
+        };
         tasks.spawn(publish::follow(
             Arc::clone(&parts.pods),
             Arc::clone(&pods),
-            move |entry| pods::object(entry, Arc::clone(&ips)),
+            Some(asked),
+            move |entry| pods::object(entry, Arc::clone(&surroundings)),
         ));
         let node = Arc::clone(&parts.node_name);
         tasks.spawn(publish::follow(
             Arc::clone(parts.recorder.board()),
             Arc::clone(&events),
+            None,
             move |event| events::object(event, Arc::clone(&node)),
         ));
         tasks.spawn(manifests::follow(
@@ -98,7 +122,11 @@ impl NodeView for LocalView {
     }
 
     async fn container_log(&self, request: LogRequest) -> Result<LogStream, LogError> {
-        logs::open(&self.parts.pods, &*self.parts.host, request).await
+        logs::open(&self.parts.pods, &self.parts.log_path, request).await
+    }
+
+    async fn act(&self, pod: &PodRef, action: PodAction) -> Result<PodAnswer, ActionError> {
+        act::act(self, pod, action).await
     }
 
     fn config(&self) -> Value {

@@ -71,6 +71,17 @@ fn group() -> Value {
     })
 }
 
+/// A part of a pod, or something that can be done to one.
+fn of_pod(name: &str, kind: &str, verbs: &[&str]) -> Value {
+    json!({
+        "name": format!("pods/{name}"),
+        "singularName": "",
+        "namespaced": true,
+        "kind": kind,
+        "verbs": verbs,
+    })
+}
+
 /// `/api/v1` or `/apis/node.rubelet.dev/v1alpha1`: the resources of one group and version.
 pub(crate) fn resources(group: &str) -> Value {
     let mut group_version = "v1";
@@ -86,23 +97,29 @@ pub(crate) fn resources(group: &str) -> Value {
         } else {
             &[]
         };
+        let verbs: &[&str] = if resource == Resource::Pods {
+            &["delete", "get", "list", "watch"]
+        } else {
+            &["get", "list", "watch"]
+        };
         resources.push(json!({
             "name": resource.plural(),
             "singularName": resource.singular(),
             "namespaced": resource.namespaced(),
             "kind": resource.kind(),
-            "verbs": ["get", "list", "watch"],
+            "verbs": verbs,
             "shortNames": [resource.short_name()],
             "categories": categories,
         }));
         if resource == Resource::Pods {
-            resources.push(json!({
-                "name": "pods/log",
-                "singularName": "",
-                "namespaced": true,
-                "kind": resource.kind(),
-                "verbs": ["get"],
-            }));
+            let write: &[&str] = &["get", "patch", "update"];
+            resources.push(of_pod("ephemeralcontainers", "Pod", write));
+            resources.push(of_pod("log", "Pod", &["get"]));
+            resources.push(of_pod("status", "Pod", write));
+        }
+        if resource == Resource::Manifests {
+            resources.push(of_pod("restart", "PodRestart", &["create"]));
+            resources.push(of_pod("why", "PodExplanation", &["get"]));
         }
     }
     json!({

@@ -2,10 +2,11 @@
 //! port.
 //!
 //! The server knows nothing of the kubelet. It sees a [`NodeView`]: lists with resource versions,
-//! watches, container logs, health. [`Collection`] implements the list and watch half of it.
+//! watches, container logs, health, and the few things that can be done to a pod ([`PodAction`]).
+//! [`Collection`] implements the list and watch half of it.
 //!
 //! - [`serve_unix`] answers on a bound unix socket; who may connect is decided by the socket's file
-//!   mode and group alone ([`UnixSocket`]).
+//!   mode and group alone ([`UnixSocket`]). Only root adds containers to pods.
 //! - [`serve_health`] answers `/healthz` on TCP, and nothing else.
 //! - [`table`] holds the printing rules of `get`, shared by the Table answers and the command line.
 //!
@@ -14,6 +15,8 @@
 //! memory and an idle one costs nothing.
 
 mod accept;
+mod act;
+mod action;
 pub mod clock;
 mod collection;
 mod discovery;
@@ -21,6 +24,9 @@ pub mod group;
 mod health;
 mod list;
 mod log;
+mod patch;
+mod peer;
+mod pod_patch;
 mod query;
 mod resource;
 mod respond;
@@ -36,8 +42,10 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
+pub use action::{ActionError, FieldError, PodAction, PodAnswer, PodRef};
 pub use collection::Collection;
 pub use discovery::{KUBERNETES_MAJOR, KUBERNETES_MINOR, git_version};
+pub use pod_patch::{ConditionChanges, PodCondition, PodPatch, is_agent_condition};
 pub use resource::Resource;
 pub use serve::{bind_health, serve_health, serve_unix};
 pub use unix::{BindError, UnixSocket, bind_unix};

@@ -92,18 +92,25 @@ fn container(pod: &Value, name: &str, wanted: Option<&str>) -> Result<String, Ap
         names.map(str::to_owned).collect()
     };
     let (init, regular) = (names("initContainers"), names("containers"));
+    let ephemeral = names("ephemeralContainers");
     match (
         wanted.filter(|wanted| !wanted.is_empty()),
         regular.as_slice(),
     ) {
         (None, [only]) => Ok(only.clone()),
         (None, _) => {
-            let all = [init, regular].concat().join(" ");
+            let all = [init, regular, ephemeral].concat().join(" ");
             Err(ApiError::bad_request(format!(
                 "a container name must be specified for pod {name}, choose one of: [{all}]"
             )))
         }
-        (Some(wanted), _) if init.iter().chain(&regular).any(|name| name == wanted) => {
+        (Some(wanted), _)
+            if init
+                .iter()
+                .chain(&regular)
+                .chain(&ephemeral)
+                .any(|name| name == wanted) =>
+        {
             Ok(wanted.to_owned())
         }
         (Some(wanted), _) => Err(ApiError::bad_request(format!(

@@ -65,10 +65,10 @@ pub(crate) fn text_pieces(
 /// An error as a v1 Status.
 pub(crate) fn error(error: &ApiError) -> Response<Body> {
     let mut response = respond(error.code, JSON, whole(error.to_json().to_string()));
-    if error.code == StatusCode::METHOD_NOT_ALLOWED {
+    if let Some(allow) = error.allow {
         response
             .headers_mut()
-            .insert(header::ALLOW, HeaderValue::from_static("GET"));
+            .insert(header::ALLOW, HeaderValue::from_static(allow));
     }
     response
 }

@@ -1,6 +1,6 @@
 //! From a path to what it asks for.
 
-use crate::{Resource, query::decode, status::ApiError};
+use crate::{PodRef, Resource, act::Part, query::decode, status::ApiError};
 
 /// What a path asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,25 @@ pub(crate) enum Route {
     Object(Resource, String, String),
     /// The log of a pod.
     Log(String, String),
+    /// A part of a pod that clients may write.
+    Part(PodRef, Part),
+    /// The starting anew of a pod's containers.
+    Restart(PodRef),
+    /// Why a pod is as it is.
+    Why(PodRef),
+}
+
+impl Route {
+    /// What may be done at the path, as the header `Allow` has it.
+    pub(crate) fn methods(&self) -> &'static str {
+        match self {
+            Self::Object(Resource::Pods, ..) => "GET, DELETE",
+            Self::Part(..) => "GET, PATCH, PUT",
+            Self::Restart(_) => "POST",
+            Self::Health(..) => "GET, HEAD",
+            _ => "GET",
+        }
+    }
 }
 
 /// Which health endpoint.
@@ -78,6 +97,20 @@ pub(crate) fn route(path: &str) -> Result<Route, ApiError> {
             "manifests",
             name,
         ] => Route::Object(Resource::Manifests, String::new(), (*name).to_owned()),
+        [
+            "apis",
+            Resource::NODE_GROUP,
+            Resource::NODE_VERSION,
+            "namespaces",
+            namespace,
+            "pods",
+            name,
+            what,
+        ] => match *what {
+            "restart" => Route::Restart(pod(namespace, name)),
+            "why" => Route::Why(pod(namespace, name)),
+            _ => return Err(ApiError::unknown_path()),
+        },
         [root] => Route::Health(health(root)?, None),
         [root, check] => Route::Health(health(root)?, Some((*check).to_owned())),
         _ => return Err(ApiError::unknown_path()),
@@ -87,6 +120,13 @@ pub(crate) fn route(path: &str) -> Result<Route, ApiError> {
 
 fn health(root: &str) -> Result<HealthRoot, ApiError> {
     HealthRoot::from_name(root).ok_or_else(ApiError::unknown_path)
+}
+
+fn pod(namespace: &str, name: &str) -> PodRef {
+    PodRef {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    }
 }
 
 fn core(rest: &[&str]) -> Option<Route> {
@@ -105,6 +145,12 @@ fn core(rest: &[&str]) -> Option<Route> {
         }
         ["namespaces", namespace, "pods", name, "log"] => {
             Route::Log(namespace.to_owned(), name.to_owned())
+        }
+        ["namespaces", namespace, "pods", name, "status"] => {
+            Route::Part(pod(namespace, name), Part::Status)
+        }
+        ["namespaces", namespace, "pods", name, "ephemeralcontainers"] => {
+            Route::Part(pod(namespace, name), Part::Ephemeral)
         }
         _ => return None,
     })
@@ -139,6 +185,22 @@ mod tests {
                 Route::Log("a".to_owned(), "b".to_owned()),
             ),
             (
+                "/api/v1/namespaces/a/pods/b/status",
+                Route::Part(pod("a", "b"), Part::Status),
+            ),
+            (
+                "/api/v1/namespaces/a/pods/b/ephemeralcontainers",
+                Route::Part(pod("a", "b"), Part::Ephemeral),
+            ),
+            (
+                "/apis/node.rubelet.dev/v1alpha1/namespaces/a/pods/b/restart",
+                Route::Restart(pod("a", "b")),
+            ),
+            (
+                "/apis/node.rubelet.dev/v1alpha1/namespaces/a/pods/b/why",
+                Route::Why(pod("a", "b")),
+            ),
+            (
                 "/apis/node.rubelet.dev/v1alpha1/manifests/a%2Fb.yaml",
                 object(Resource::Manifests, "", "a/b.yaml"),
             ),
@@ -161,6 +223,8 @@ mod tests {
             "/api/v2",
             "/apis/apps/v1",
             "/healthz/a/b",
+            "/api/v1/namespaces/a/events/b/status",
+            "/apis/node.rubelet.dev/v1alpha1/namespaces/a/pods/b/x",
             "/x",
         ] {
             assert_eq!(

@@ -16,9 +16,11 @@ use tokio::{
 };
 
 use crate::{
-    BindError, NodeView, Resource,
+    BindError, NodeView, PodRef, Resource,
     accept::negotiate,
+    act::{self, Part},
     discovery, health, list, log,
+    peer::Peer,
     query::Query,
     respond::{self, Answer, Body},
     route::{HealthRoot, Route, route},
@@ -98,20 +100,23 @@ pub async fn serve_health(
 
 trait Accept {
     type Io: AsyncRead + AsyncWrite + Unpin + Send + 'static;
-    fn next(&self) -> impl Future<Output = io::Result<Self::Io>> + Send;
+    fn next(&self) -> impl Future<Output = io::Result<(Self::Io, Peer)>> + Send;
 }
 
 impl Accept for UnixListener {
     type Io = tokio::net::UnixStream;
-    async fn next(&self) -> io::Result<Self::Io> {
-        self.accept().await.map(|(stream, _)| stream)
+    async fn next(&self) -> io::Result<(Self::Io, Peer)> {
+        let (stream, _) = self.accept().await?;
+        let peer = Peer::of(&stream);
+        Ok((stream, peer))
     }
 }
 
 impl Accept for TcpListener {
     type Io = tokio::net::TcpStream;
-    async fn next(&self) -> io::Result<Self::Io> {
-        self.accept().await.map(|(stream, _)| stream)
+    async fn next(&self) -> io::Result<(Self::Io, Peer)> {
+        let (stream, _) = self.accept().await?;
+        Ok((stream, Peer::STRANGER))
     }
 }
 
@@ -129,7 +134,7 @@ async fn serve<L, H, F>(
     shutdown: impl Future<Output = ()> + Send,
 ) where
     L: Accept + Sync,
-    H: Fn(Request<Incoming>, Arc<Context>) -> F + Copy + Send + Sync + 'static,
+    H: Fn(Request<Incoming>, Arc<Context>, Peer) -> F + Copy + Send + Sync + 'static,
     F: Future<Output = Answer> + Send + 'static,
 {
     let (stop, stopped) = watch::channel(false);
@@ -149,9 +154,9 @@ async fn serve<L, H, F>(
         };
         while connections.try_join_next().is_some() {}
         match accepted {
-            Ok((stream, slot)) => {
+            Ok((client, slot)) => {
                 let connection = connection(
-                    stream,
+                    client,
                     Arc::clone(&context),
                     handler,
                     keep_alive,
@@ -179,7 +184,7 @@ async fn serve<L, H, F>(
 async fn next_connection<L: Accept>(
     listener: &L,
     slots: &Arc<Semaphore>,
-) -> io::Result<(L::Io, tokio::sync::OwnedSemaphorePermit)> {
+) -> io::Result<((L::Io, Peer), tokio::sync::OwnedSemaphorePermit)> {
     let slot = Arc::clone(slots)
         .acquire_owned()
         .await
@@ -188,18 +193,18 @@ async fn next_connection<L: Accept>(
 }
 
 async fn connection<I, H, F>(
-    stream: I,
+    (stream, peer): (I, Peer),
     context: Arc<Context>,
     handler: H,
     keep_alive: bool,
     mut stopped: Shutdown,
 ) where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    H: Fn(Request<Incoming>, Arc<Context>) -> F + Copy + Send + Sync + 'static,
+    H: Fn(Request<Incoming>, Arc<Context>, Peer) -> F + Copy + Send + Sync + 'static,
     F: Future<Output = Answer> + Send + 'static,
 {
     let service = service_fn(move |request| {
-        let answer = handler(request, Arc::clone(&context));
+        let answer = handler(request, Arc::clone(&context), peer);
         async move {
             Ok::<Response<Body>, Infallible>(
                 answer.await.unwrap_or_else(|error| respond::error(&error)),
@@ -227,17 +232,40 @@ async fn connection<I, H, F>(
 }
 
 /// The API on the unix socket.
-async fn api(request: Request<Incoming>, context: Arc<Context>) -> Answer {
+async fn api(request: Request<Incoming>, context: Arc<Context>, peer: Peer) -> Answer {
     let route = route(request.uri().path())?;
-    let is_health = matches!(route, Route::Health(..));
-    let allowed =
-        request.method() == Method::GET || (is_health && request.method() == Method::HEAD);
-    if !allowed {
-        return Err(ApiError::read_only());
-    }
     let query = Query::parse(request.uri().query())?;
     let view = context.view.as_ref();
+    let method = request.method().clone();
+    let (is_get, allowed) = (method == Method::GET, route.methods());
     match route {
+        Route::Object(Resource::Pods, namespace, name) if method == Method::DELETE => {
+            let pod = PodRef { namespace, name };
+            act::delete(view, pod, &query, request).await
+        }
+        Route::Part(_, Part::Ephemeral) if !is_get && !peer.may_add_containers() => {
+            Err(ApiError::forbidden(
+                "only root may add containers to a pod: they can have every right on this machine",
+            ))
+        }
+        Route::Part(pod, part) if method == Method::PATCH => {
+            act::patch(view, pod, part, &query, request).await
+        }
+        Route::Part(pod, part) if method == Method::PUT => {
+            act::replace(view, pod, part, &query, request).await
+        }
+        Route::Restart(pod) if method == Method::POST => {
+            act::restart(view, pod, &query, request).await
+        }
+        Route::Health(root, check) if is_get || method == Method::HEAD => {
+            health::health(view, root, check.as_deref(), &query)
+        }
+        Route::Object(Resource::Pods, ..) | Route::Collection(Resource::Pods, _) if !is_get => {
+            Err(ApiError::from_manifests(allowed))
+        }
+        Route::Restart(_) | Route::Health(..) => Err(ApiError::not_allowed(allowed)),
+        _ if !is_get => Err(ApiError::not_allowed(allowed)),
+        Route::Why(pod) => act::why(view, pod).await,
         Route::Version => Ok(respond::json(&discovery::version())),
         Route::CoreVersions => Ok(respond::json(&discovery::core_versions())),
         Route::Groups => Ok(respond::json(&discovery::groups())),
@@ -247,7 +275,6 @@ async fn api(request: Request<Incoming>, context: Arc<Context>) -> Answer {
         Route::Configz => Ok(respond::json(
             &serde_json::json!({ "kubeletconfig": view.config() }),
         )),
-        Route::Health(root, check) => health::health(view, root, check.as_deref(), &query),
         Route::Log(namespace, pod) => {
             let shutdown = context.shutdown.clone();
             log::log(view, namespace, pod, &query, shutdown).await
@@ -255,6 +282,11 @@ async fn api(request: Request<Incoming>, context: Arc<Context>) -> Answer {
         Route::Collection(resource, namespace) => {
             let selection = Selection::new(resource, namespace.as_deref(), None, &query)?;
             objects(&request, &context, &query, selection, None)
+        }
+        Route::Part(pod, _) => {
+            let (namespace, name) = (Some(pod.namespace.as_str()), Some(pod.name.as_str()));
+            let selection = Selection::new(Resource::Pods, namespace, name, &query)?;
+            objects(&request, &context, &query, selection, Some(&pod.name))
         }
         Route::Object(resource, namespace, name) => {
             let selection = Selection::new(resource, Some(&namespace), Some(&name), &query)?;
@@ -282,7 +314,7 @@ fn objects(
 }
 
 /// The health port: `/healthz` only.
-async fn health_port(request: Request<Incoming>, context: Arc<Context>) -> Answer {
+async fn health_port(request: Request<Incoming>, context: Arc<Context>, _: Peer) -> Answer {
     match route(request.uri().path())? {
         Route::Health(root @ HealthRoot::Healthz, check) => {
             let query = Query::parse(request.uri().query())?;

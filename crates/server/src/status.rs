@@ -3,7 +3,7 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::Resource;
+use crate::{FieldError, Resource};
 
 /// An answer that is an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +13,10 @@ pub(crate) struct ApiError {
     pub(crate) message: String,
     /// Kind (a plural) and name of the object in question.
     details: Option<(Resource, String)>,
+    /// Fields that are wrong.
+    causes: Vec<FieldError>,
+    /// What may be done where this may not.
+    pub(crate) allow: Option<&'static str>,
 }
 
 impl ApiError {
@@ -22,6 +26,8 @@ impl ApiError {
             reason,
             message: message.into(),
             details: None,
+            causes: Vec::new(),
+            allow: None,
         }
     }
 
@@ -47,10 +53,65 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "NotFound", message)
     }
 
-    pub(crate) fn read_only() -> Self {
-        let message = "this node's API is read-only: pods come from manifests; edit the file in \
-                       the manifest folder, or what the manifest URL serves";
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+    /// Pods can't be written.
+    pub(crate) fn from_manifests(allow: &'static str) -> Self {
+        let message = "pods come from manifests: edit the file in the manifest folder, or what the \
+                       manifest URL serves; it can't be done through this node's API";
+        Self {
+            allow: Some(allow),
+            ..Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+        }
+    }
+
+    pub(crate) fn forbidden(message: &str) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message)
+    }
+
+    pub(crate) fn not_allowed(allow: &'static str) -> Self {
+        let message = format!("this can't be done here; allowed: {allow}");
+        Self {
+            allow: Some(allow),
+            ..Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+        }
+    }
+
+    pub(crate) fn unsupported_media_type(accepted: &[&str]) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {}",
+            accepted.join(", ")
+        );
+        let code = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        Self::new(code, "UnsupportedMediaType", message)
+    }
+
+    pub(crate) fn too_large(limit: usize) -> Self {
+        let message = format!("Request entity too large: limit is {limit}");
+        let code = StatusCode::PAYLOAD_TOO_LARGE;
+        Self::new(code, "RequestEntityTooLarge", message)
+    }
+
+    pub(crate) fn conflict(resource: Resource, name: &str, message: String) -> Self {
+        Self {
+            details: Some((resource, name.to_owned())),
+            ..Self::new(StatusCode::CONFLICT, "Conflict", message)
+        }
+    }
+
+    pub(crate) fn invalid(resource: Resource, name: &str, causes: Vec<FieldError>) -> Self {
+        let all: Vec<String> = causes
+            .iter()
+            .map(|cause| format!("{}: {}", cause.field, cause.message))
+            .collect();
+        let all = match all.as_slice() {
+            [only] => only.clone(),
+            several => format!("[{}]", several.join(", ")),
+        };
+        let message = format!("{} {name:?} is invalid: {all}", resource.kind());
+        Self {
+            details: Some((resource, name.to_owned())),
+            causes,
+            ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
+        }
     }
 
     pub(crate) fn not_acceptable() -> Self {
@@ -82,6 +143,16 @@ impl ApiError {
             status["details"] = json!({ "name": name, "kind": resource.plural() });
             if !resource.group().is_empty() {
                 status["details"]["group"] = resource.group().into();
+            }
+            if !self.causes.is_empty() {
+                // Here the API server names the kind, not the plural.
+                status["details"]["kind"] = resource.kind().into();
+                let cause = |error: &FieldError| {
+                    json!({
+                        "reason": error.reason, "message": error.message, "field": error.field,
+                    })
+                };
+                status["details"]["causes"] = self.causes.iter().map(cause).collect();
             }
         }
         status

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 pub use self::{
     event::{EventTimes, event_times},
-    pod::{PodState, pod_state},
+    pod::{NEXT_TRY_ANNOTATION, PodState, pod_state},
 };
 use crate::Resource;
 

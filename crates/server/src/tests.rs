@@ -1,6 +1,7 @@
 //! The API as a client sees it: raw HTTP over a real unix socket, in front of a node made of
 //! collections.
 
+mod actions;
 mod fixture;
 mod health;
 mod lists;

@@ -8,10 +8,10 @@ use futures_core::Stream;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::Resource;
+use crate::{ActionError, PodAction, PodAnswer, PodRef, Resource};
 
 /// The node as the server sees it. Every method answers from memory, except
-/// [`container_log`](Self::container_log).
+/// [`container_log`](Self::container_log) and [`act`](Self::act).
 #[async_trait]
 pub trait NodeView: Send + Sync + 'static {
     /// Every object of a resource, with the version of the whole.
@@ -33,6 +33,12 @@ pub trait NodeView: Send + Sync + 'static {
     /// # Errors
     /// The log can't be had; the variant says whose fault that is.
     async fn container_log(&self, request: LogRequest) -> Result<LogStream, LogError>;
+
+    /// Does something to a pod, or tells why it is as it is.
+    ///
+    /// # Errors
+    /// It was not done; the variant says whose fault that is.
+    async fn act(&self, pod: &PodRef, action: PodAction) -> Result<PodAnswer, ActionError>;
 
     /// The KubeletConfiguration in force, for `/configz`.
     fn config(&self) -> Value;
@@ -171,7 +177,7 @@ pub struct LogRequest {
     pub namespace: String,
     /// Name of the pod.
     pub pod: String,
-    /// Name of the container: init or regular.
+    /// Name of the container: init, regular or ephemeral.
     pub container: String,
     /// Go on with new lines until the container has ended.
     pub follow: bool,

@@ -11,6 +11,7 @@ pub struct Behavior {
     pub(crate) exit: Option<Exit>,
     pub(crate) term: Term,
     pub(crate) refusal: Option<String>,
+    pub(crate) prints: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -43,6 +44,7 @@ impl Behavior {
                 code: 143,
             },
             refusal: None,
+            prints: Vec::new(),
         }
     }
 
@@ -101,6 +103,15 @@ impl Behavior {
             ..self
         }
     }
+
+    /// The same, but it prints these lines as soon as it runs. See [`Sim::log`](crate::Sim::log).
+    #[must_use]
+    pub fn printing(self, lines: &[&str]) -> Self {
+        Self {
+            prints: lines.iter().map(|line| (*line).to_owned()).collect(),
+            ..self
+        }
+    }
 }
 
 /// The start that a script decides about.
@@ -123,6 +134,38 @@ pub struct Exec {
     pub stdout: String,
     /// What it complains.
     pub stderr: String,
+}
+
+impl Exec {
+    /// It exits with this code at once.
+    #[must_use]
+    pub fn exits(exit_code: i32) -> Self {
+        Self {
+            exit_code,
+            ..Self::default()
+        }
+    }
+
+    /// It does not end by itself.
+    #[must_use]
+    pub fn hangs() -> Self {
+        Self::exits(0).after(Duration::from_secs(1_000_000_000))
+    }
+
+    /// The same, but it runs for so long.
+    #[must_use]
+    pub fn after(self, takes: Duration) -> Self {
+        Self { takes, ..self }
+    }
+
+    /// The same, but it complains this.
+    #[must_use]
+    pub fn complaining(self, stderr: &str) -> Self {
+        Self {
+            stderr: stderr.to_owned(),
+            ..self
+        }
+    }
 }
 
 pub(crate) type Script = Box<dyn FnMut(&Start<'_>) -> Behavior + Send>;

@@ -203,6 +203,20 @@ impl Sim {
         })
     }
 
+    /// What a container of this pod, name and attempt printed.
+    #[must_use]
+    pub fn log(&self, pod_uid: &str, name: &str, attempt: u32) -> Vec<String> {
+        self.look(|state| {
+            let found = state.containers.values().find(|container| {
+                let of = &container.instance;
+                of.pod_uid == pod_uid && of.name == name && of.attempt == attempt
+            });
+            found
+                .map(|container| container.log.clone())
+                .unwrap_or_default()
+        })
+    }
+
     /// All containers there are, oldest first.
     #[must_use]
     pub fn containers(&self) -> Vec<Instance> {

@@ -22,7 +22,7 @@ mod subject;
 
 pub use behavior::{Behavior, Exec, Start};
 pub use fault::{Fault, Hang};
-pub use oracle::{CallRecord, Entry, Instance, Oracle, Outcome, What};
+pub use oracle::{CallRecord, Entry, ExecRecord, Instance, Oracle, Outcome, What};
 pub use pull::Pull;
 pub use sim::Sim;
 pub use subject::Subject;

@@ -6,6 +6,7 @@ mod lives;
 
 pub use calls::CallRecord;
 pub use entry::{Entry, Instance, Outcome, What};
+pub use lives::ExecRecord;
 
 /// The record up to the moment it was asked for. Displayed, it is one line per entry.
 #[derive(Debug, Clone)]

@@ -1,5 +1,6 @@
 //! The CRI traits, call by call.
 
 mod about;
+mod exec;
 mod images;
 mod runtime;

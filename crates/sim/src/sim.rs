@@ -8,7 +8,7 @@ use std::{
 use rubelet_cri::{ImageService, RuntimeService, Timeouts};
 use tokio::{sync::watch, time::sleep_until};
 
-use crate::{Oracle, state::State};
+use crate::{Entry, Oracle, state::State};
 
 /// A model runtime. Clones are the same runtime.
 #[derive(Clone)]
@@ -69,6 +69,12 @@ impl Sim {
     #[must_use]
     pub fn oracle(&self) -> Oracle {
         self.look(|state| Oracle::new(state.log.clone()))
+    }
+
+    /// What happened after the first `mark` entries of the record, which may be a long one.
+    #[must_use]
+    pub fn entries_since(&self, mark: usize) -> Vec<Entry> {
+        self.look(|state| state.log.iter().skip(mark).cloned().collect())
     }
 
     pub(crate) fn timeouts(&self) -> &Timeouts {

@@ -216,6 +216,17 @@ impl Agent {
             .with_context(|| format!("GET {path} gave no JSON: {}", response.text()))
     }
 
+    /// PATCH of something below the local API; `kind` is that of the patch, such as
+    /// `strategic-merge-patch`.
+    ///
+    /// # Errors
+    /// When the agent doesn't answer.
+    pub fn patch(&self, path: &str, kind: &str, patch: &Value) -> Result<Response> {
+        let content_type = format!("application/{kind}+json");
+        let body = patch.to_string();
+        http::send_unix(&self.api_socket(), "PATCH", path, &content_type, &body)
+    }
+
     /// The name of the pod that a manifest calls `name`: the node's name is added to it.
     #[must_use]
     pub fn full_name(&self, name: &str) -> String {

@@ -11,3 +11,13 @@ pub fn now() -> Instant {
     )]
     Instant::now()
 }
+
+/// Wall time, to be compared with times of files.
+#[must_use]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the one place in which the test bed reads wall time"
+)]
+pub fn wall() -> std::time::SystemTime {
+    std::time::SystemTime::now()
+}

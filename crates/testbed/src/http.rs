@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 client for one GET at a time, over a unix socket or TCP.
+//! A small HTTP/1.1 client for one request at a time, over a unix socket or TCP.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -33,10 +33,37 @@ impl Response {
 /// # Errors
 /// When there is no server, it is silent for half a minute, or its answer isn't HTTP.
 pub fn get_unix(socket: &Path, path: &str) -> Result<Response> {
+    get(connect(socket)?, "localhost", path)
+}
+
+/// A request with a body, such as a PATCH, to the server behind the unix socket `socket`.
+///
+/// # Errors
+/// As [`get_unix`].
+pub fn send_unix(
+    socket: &Path,
+    method: &str,
+    path: &str,
+    content_type: &str,
+    body: &str,
+) -> Result<Response> {
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+         Content-Type: {content_type}\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    ask(
+        connect(socket)?,
+        &format!("{method} {path}"),
+        &(head + body),
+    )
+}
+
+fn connect(socket: &Path) -> Result<UnixStream> {
     let stream = UnixStream::connect(socket)
         .with_context(|| format!("cannot connect to {}", socket.display()))?;
     stream.set_read_timeout(Some(SILENCE))?;
-    get(stream, "localhost", path)
+    Ok(stream)
 }
 
 /// GET of `path` from the server at `address`, a host and port.
@@ -50,16 +77,18 @@ pub fn get_tcp(address: &str, path: &str) -> Result<Response> {
     get(stream, address, path)
 }
 
-fn get(mut stream: impl Read + Write, host: &str, path: &str) -> Result<Response> {
-    write!(
-        stream,
-        "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
-    )?;
+fn get(stream: impl Read + Write, host: &str, path: &str) -> Result<Response> {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    ask(stream, &format!("GET {path}"), &request)
+}
+
+fn ask(mut stream: impl Read + Write, what: &str, request: &str) -> Result<Response> {
+    stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
     stream
         .read_to_end(&mut answer)
-        .with_context(|| format!("no complete answer to GET {path}"))?;
-    parse(&answer).with_context(|| format!("bad answer to GET {path}"))
+        .with_context(|| format!("no complete answer to {what}"))?;
+    parse(&answer).with_context(|| format!("bad answer to {what}"))
 }
 
 fn parse(answer: &[u8]) -> Result<Response> {

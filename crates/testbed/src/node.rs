@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::agent::AgentBuilder;
-use crate::cri_truth::Container;
+use crate::cri_truth::{Container, Sandbox};
 use crate::{Agent, Containerd, CriTruth, status};
 
 /// How long each thing that is waited for may take on a busy machine.
@@ -289,6 +289,36 @@ impl Node {
     pub fn running(&self, pod: &str, container: &str) -> Result<Container> {
         let found = self.truth.running(&self.agent.full_name(pod), container)?;
         found.with_context(|| format!("the runtime runs no container {container} of pod {pod}"))
+    }
+
+    /// All sandboxes of a pod that the runtime has, the newest first.
+    ///
+    /// # Errors
+    /// When the runtime can't be asked.
+    pub fn sandboxes(&self, pod: &str) -> Result<Vec<Sandbox>> {
+        let full = self.agent.full_name(pod);
+        let mut found = self.truth.sandboxes()?;
+        found.retain(|sandbox| sandbox.pod == full);
+        found.sort_by_key(|sandbox| std::cmp::Reverse(sandbox.attempt));
+        Ok(found)
+    }
+
+    /// Runs a command of `rubelet` that ends well; what it prints on standard output.
+    ///
+    /// # Errors
+    /// When it can't be run or fails; the message holds what it said.
+    pub fn cli(&self, words: &[&str]) -> Result<String> {
+        let output = self.agent.cli(words)?;
+        if output.code != 0 {
+            bail!(
+                "`rubelet {}` ended with {}: {}{}",
+                words.join(" "),
+                output.code,
+                output.stdout,
+                output.stderr
+            );
+        }
+        Ok(output.stdout)
     }
 
     /// Runs a command in a running container; what it prints on standard output.

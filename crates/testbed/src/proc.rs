@@ -1,6 +1,14 @@
 //! What the kernel tells about a process: state, memory, processor time, environment.
 
-use std::time::Duration;
+use std::io;
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, Result};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::clock;
 
 /// The part of `/proc/PID/stat` that the test bed needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +61,27 @@ pub fn rss_bytes(pid: u32) -> Option<u64> {
         .find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1024)
+}
+
+/// Follows process `pid`: a thread whose value is the wall time at which it ended.
+///
+/// # Errors
+/// There is no such process.
+pub fn end_of(pid: u32) -> Result<JoinHandle<Result<SystemTime>>> {
+    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let pid = raw.with_context(|| format!("{pid} is no process id"))?;
+    let process = pidfd_open(pid, PidfdFlags::empty())
+        .with_context(|| format!("cannot open process {}", pid.as_raw_nonzero()))?;
+    Ok(std::thread::spawn(move || {
+        let mut fds = [PollFd::new(&process, PollFlags::IN)];
+        loop {
+            match poll(&mut fds, None).map_err(io::Error::from) {
+                Ok(_) => return Ok(clock::wall()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error).context("cannot follow a process"),
+            }
+        }
+    }))
 }
 
 /// The ids of all processes.

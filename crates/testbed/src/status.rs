@@ -2,10 +2,15 @@
 
 use serde_json::Value;
 
-/// The status of one container, init containers included; null if there is none.
+/// The status of one container, init and ephemeral containers included; null if there is none.
 #[must_use]
 pub fn container<'a>(pod: &'a Value, name: &str) -> &'a Value {
-    ["containerStatuses", "initContainerStatuses"]
+    let lists = [
+        "containerStatuses",
+        "initContainerStatuses",
+        "ephemeralContainerStatuses",
+    ];
+    lists
         .into_iter()
         .filter_map(|list| pod["status"][list].as_array())
         .flatten()
@@ -17,6 +22,27 @@ pub fn container<'a>(pod: &'a Value, name: &str) -> &'a Value {
 #[must_use]
 pub fn restarts(pod: &Value, name: &str) -> u64 {
     container(pod, name)["restartCount"].as_u64().unwrap_or(0)
+}
+
+/// The runtime's identifier of a container, with the runtime's name before it; empty if there is
+/// none.
+#[must_use]
+pub fn id<'a>(pod: &'a Value, name: &str) -> &'a str {
+    container(pod, name)["containerID"]
+        .as_str()
+        .unwrap_or_default()
+}
+
+/// How the current instance of a container ended; null if it didn't.
+#[must_use]
+pub fn ended<'a>(pod: &'a Value, name: &str) -> &'a Value {
+    &container(pod, name)["state"]["terminated"]
+}
+
+/// How the instance before the current one ended; null if there was none.
+#[must_use]
+pub fn ended_before<'a>(pod: &'a Value, name: &str) -> &'a Value {
+    &container(pod, name)["lastState"]["terminated"]
 }
 
 /// Why a container waits; empty if it doesn't.

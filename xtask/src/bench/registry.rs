@@ -9,6 +9,12 @@ pub(super) enum Group {
     EmptyNode,
     /// An agent with 100 pods from a folder.
     HundredPods,
+    /// Decisions alone, without an agent.
+    Plan,
+    /// An agent with 1000 probes.
+    Probes,
+    /// An agent with pods that do not end at SIGTERM.
+    Stubborn,
 }
 
 /// One number. Smaller is better, for all of them.
@@ -83,5 +89,26 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         goal: None,
         group: Group::HundredPods,
         about: "from the removal of 100 manifests until nothing of the pods runs",
+    },
+    Benchmark {
+        name: "plan_ns_p50",
+        unit: "ns",
+        goal: Some(20_000.0),
+        group: Group::Plan,
+        about: "one plan of a pod with five containers, the median",
+    },
+    Benchmark {
+        name: "probe_cpu_pct_1000",
+        unit: "% of a core",
+        goal: Some(10.0),
+        group: Group::Probes,
+        about: "processor time of the agent over 60 s with 1000 http probes, each every 10 s",
+    },
+    Benchmark {
+        name: "stop_grace_error_ms_p99",
+        unit: "ms",
+        goal: Some(50.0),
+        group: Group::Stubborn,
+        about: "from SIGTERM to SIGKILL against the grace that was asked for, in 100 pods",
     },
 ];

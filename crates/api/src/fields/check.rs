@@ -17,10 +17,19 @@ pub struct Idle {
 /// Notes an error for each field of `pod` that is set although its row refuses it. Fields in no row
 /// are left to the decoder, which knows the schema.
 pub(crate) fn check(pod: &Value, errors: &mut Errors) {
+    refuse(pod, String::new(), &Path::root(), errors);
+}
+
+/// As [`check`], for one container at `path`.
+pub(crate) fn check_container(container: &Value, path: &Path<'_>, errors: &mut Errors) {
+    refuse(container, "spec.containers[]".to_owned(), path, errors);
+}
+
+fn refuse(value: &Value, mut general: String, path: &Path<'_>, errors: &mut Errors) {
     walk(
-        pod,
-        &mut String::new(),
-        &Path::root(),
+        value,
+        &mut general,
+        path,
         &mut |support, path, value| match support {
             Support::NotYet(_) | Support::Never(_) | Support::ApiObject(_) if !is_set(value) => {}
             Support::NotYet(why) => errors.not_yet(path, why),

@@ -36,7 +36,8 @@ fn holds_bare(value: &Value) -> bool {
     }
 }
 
-fn quote(value: &mut Value) {
+/// Puts all bare quantities below `value` into quotes.
+pub(crate) fn quote(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(quote),
         Value::Object(fields) => {

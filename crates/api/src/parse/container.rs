@@ -5,23 +5,41 @@ use std::collections::{BTreeMap, HashSet};
 use k8s_openapi::api::core::v1 as k8s;
 
 use super::{
-    Errors, Path, env, mounts, names, ports, requirements, security,
+    Errors, Path, env,
+    handler::Owner,
+    hooks, mounts, names, ports,
+    probe::{self, Kind},
+    requirements, restart, security,
     values::{choice, text, texts},
 };
 use crate::{
     container::{Container, PullPolicy, TerminationMessagePolicy},
     hash,
+    pod::RestartPolicy,
 };
 
-/// What a container may refer to.
+/// What a container may refer to, and what of the pod holds for it.
 pub(super) struct Scope<'a> {
     pub(super) volumes: &'a HashSet<String>,
     pub(super) containers: &'a HashSet<String>,
     pub(super) annotations: &'a BTreeMap<String, String>,
+    /// `terminationGracePeriodSeconds`, where it is valid.
+    pub(super) grace: Option<i64>,
+    /// See [`Owner::strict`].
+    pub(super) strict: bool,
+}
+
+/// In which list a container stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Init,
+    Regular,
+    Ephemeral,
 }
 
 pub(super) fn convert(
     containers: &[k8s::Container],
+    role: Role,
     scope: &Scope<'_>,
     path: &Path<'_>,
     errors: &mut Errors,
@@ -29,12 +47,13 @@ pub(super) fn convert(
     containers
         .iter()
         .enumerate()
-        .map(|(index, container)| self::container(container, scope, &path.index(index), errors))
+        .map(|(index, container)| convert_one(container, role, scope, &path.index(index), errors))
         .collect()
 }
 
-fn container(
+pub(super) fn convert_one(
     container: &k8s::Container,
+    role: Role,
     scope: &Scope<'_>,
     path: &Path<'_>,
     errors: &mut Errors,
@@ -62,6 +81,28 @@ fn container(
             TerminationMessagePolicy::FallbackToLogsOnError,
         ),
     ];
+    let restart_policy = restart::policy(container, path, errors);
+    if role == Role::Init && restart_policy != Some(RestartPolicy::Always) {
+        refuse_probes(container, path, errors);
+    }
+    let ports = ports::convert(container.ports.as_ref(), &path.child("ports"), errors);
+    let owner = Owner {
+        ports: &ports,
+        strict: scope.strict,
+    };
+    let mut probe = |field: &'static str, probe: &Option<k8s::Probe>, kind| {
+        probe::convert(probe.as_ref(), kind, owner, &path.child(field), errors)
+    };
+    let liveness = probe("livenessProbe", &container.liveness_probe, Kind::Liveness);
+    let readiness = probe(
+        "readinessProbe",
+        &container.readiness_probe,
+        Kind::Readiness,
+    );
+    let startup = probe("startupProbe", &container.startup_probe, Kind::Startup);
+    let lifecycle = container.lifecycle.as_ref();
+    let lifecycle_path = path.child("lifecycle");
+    let lifecycle = hooks::convert(lifecycle, owner, scope.grace, &lifecycle_path, errors);
     let security = security::container(container, scope, &path.child("securityContext"), errors);
     Container {
         name: container.name.as_str().into(),
@@ -81,12 +122,18 @@ fn container(
             &path.child("env"),
             errors,
         ),
-        ports: ports::convert(container.ports.as_ref(), &path.child("ports"), errors),
+        ports,
         resources: requirements::convert(
             container.resources.as_ref(),
             &path.child("resources"),
             errors,
         ),
+        restart_policy,
+        restart_rules: restart::rules(container, path, errors),
+        liveness,
+        readiness,
+        startup,
+        lifecycle,
         mounts: mounts::convert(
             container.volume_mounts.as_ref(),
             scope.volumes,
@@ -108,5 +155,20 @@ fn container(
         tty: container.tty.unwrap_or(false),
         hash: hash::container_hash(&container.name, image).into(),
         definition: None,
+    }
+}
+
+/// An init container that ends before the next one starts has no use for probes and hooks.
+fn refuse_probes(container: &k8s::Container, path: &Path<'_>, errors: &mut Errors) {
+    for (field, given) in [
+        ("lifecycle", container.lifecycle.is_some()),
+        ("livenessProbe", container.liveness_probe.is_some()),
+        ("readinessProbe", container.readiness_probe.is_some()),
+        ("startupProbe", container.startup_probe.is_some()),
+    ] {
+        if given {
+            let detail = "an init container can have it only with restartPolicy: Always";
+            errors.forbidden(&path.child(field), detail);
+        }
     }
 }

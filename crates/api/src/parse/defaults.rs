@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::{
     api::core::v1::{
-        Container, ContainerPort, EmptyDirVolumeSource, EnvVar, PodSpec, Toleration, Volume,
+        Container, ContainerPort, EmptyDirVolumeSource, EnvVar, HTTPGetAction, LifecycleHandler,
+        PodSpec, Probe, Toleration, Volume,
     },
     apimachinery::pkg::api::resource::Quantity,
 };
@@ -78,7 +79,7 @@ fn volume(volume: &mut Volume) {
     }
 }
 
-fn container(container: &mut Container, host_network: bool) {
+pub(super) fn container(container: &mut Container, host_network: bool) {
     let image = container.image.as_deref().unwrap_or_default();
     let pull_policy = match image_ref::default_pull_policy(image) {
         PullPolicy::Always => "Always",
@@ -96,9 +97,50 @@ fn container(container: &mut Container, host_network: bool) {
     for variable in container.env.iter_mut().flatten() {
         self::variable(variable);
     }
+    let probes = [
+        &mut container.liveness_probe,
+        &mut container.readiness_probe,
+        &mut container.startup_probe,
+    ];
+    for probe in probes.into_iter().flatten() {
+        self::probe(probe);
+    }
+    if let Some(lifecycle) = &mut container.lifecycle {
+        let hooks = [&mut lifecycle.post_start, &mut lifecycle.pre_stop];
+        hooks.into_iter().flatten().for_each(hook);
+    }
 }
 
-fn port(port: &mut ContainerPort, host_network: bool) {
+/// 0 counts as not written, as the API server takes it.
+fn probe(probe: &mut Probe) {
+    for (field, default) in [
+        (&mut probe.timeout_seconds, 1),
+        (&mut probe.period_seconds, 10),
+        (&mut probe.success_threshold, 1),
+        (&mut probe.failure_threshold, 3),
+    ] {
+        *field = Some(field.filter(|value| *value != 0).unwrap_or(default));
+    }
+    if let Some(action) = &mut probe.http_get {
+        http_get(action);
+    }
+    if let Some(action) = &mut probe.grpc {
+        action.service.get_or_insert_default();
+    }
+}
+
+pub(super) fn hook(hook: &mut LifecycleHandler) {
+    if let Some(action) = &mut hook.http_get {
+        http_get(action);
+    }
+}
+
+fn http_get(action: &mut HTTPGetAction) {
+    fill(&mut action.path, "/");
+    fill(&mut action.scheme, "HTTP");
+}
+
+pub(super) fn port(port: &mut ContainerPort, host_network: bool) {
     fill(&mut port.protocol, "TCP");
     port.host_port = port.host_port.filter(|&host_port| host_port != 0);
     if host_network {

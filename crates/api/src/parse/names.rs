@@ -42,14 +42,18 @@ pub(super) fn label_value(path: &Path<'_>, value: &str, errors: &mut Errors) {
 
 /// The name of a port.
 pub(super) fn port_name(path: &Path<'_>, value: &str, errors: &mut Errors) {
-    let valid = value.len() <= 15
-        && value.bytes().all(|b| is_lower(b) || b == b'-')
-        && value.bytes().any(|b| b.is_ascii_lowercase())
-        && !value.contains("--")
-        && !value.starts_with('-')
-        && !value.ends_with('-');
-    if !valid {
+    if !is_port_name(value) {
         errors.invalid(path, value, PORT_NAME);
+    }
+}
+
+/// The name of an HTTP header, as far as the API server takes it.
+pub(super) fn header(path: &Path<'_>, value: &str, errors: &mut Errors) {
+    if !value
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b == b'-')
+    {
+        errors.invalid(path, value, "use letters, digits and '-'");
     }
 }
 
@@ -95,6 +99,15 @@ fn is_enclosed(text: &str, inner: impl Fn(u8) -> bool, end: impl Fn(u8) -> bool)
 
 pub(super) fn is_label(value: &str) -> bool {
     value.len() <= 63 && is_enclosed(value, |b| is_lower(b) || b == b'-', is_lower)
+}
+
+pub(super) fn is_port_name(value: &str) -> bool {
+    value.len() <= 15
+        && value.bytes().all(|b| is_lower(b) || b == b'-')
+        && value.bytes().any(|b| b.is_ascii_lowercase())
+        && !value.contains("--")
+        && !value.starts_with('-')
+        && !value.ends_with('-')
 }
 
 pub(super) fn is_subdomain(value: &str) -> bool {

@@ -5,7 +5,9 @@ use std::{collections::HashSet, time::Duration};
 use k8s_openapi::{api::core::v1 as k8s, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 
 use super::{
-    Errors, ParseContext, Path, container, defaults, names, network, ports, scheduling, security,
+    Errors, ParseContext, Path,
+    container::{self, Role},
+    defaults, names, network, ports, restart, scheduling, security,
     values::{choice, range, text},
     volumes,
 };
@@ -31,15 +33,25 @@ pub(super) fn convert(
         volumes: &volume_names,
         containers: &container_names,
         annotations: metadata.annotations.as_ref().unwrap_or(&no_annotations),
+        grace: spec
+            .termination_grace_period_seconds
+            .filter(|seconds| *seconds >= 0),
+        strict: context.source != PodSource::Api,
     };
     let init_path = path.child("initContainers");
     let init = spec.init_containers.as_deref().unwrap_or_default();
-    let init_containers = container::convert(init, &scope, &init_path, errors);
+    let init_containers = container::convert(init, Role::Init, &scope, &init_path, errors);
     let containers_path = path.child("containers");
     if spec.containers.is_empty() {
         errors.required(&containers_path, "a pod needs at least one container");
     }
-    let containers = container::convert(&spec.containers, &scope, &containers_path, errors);
+    let containers = container::convert(
+        &spec.containers,
+        Role::Regular,
+        &scope,
+        &containers_path,
+        errors,
+    );
     let host_network = spec.host_network.unwrap_or(false);
     let mut used = HashSet::new();
     for (index, container) in spec.containers.iter().enumerate() {
@@ -47,9 +59,17 @@ pub(super) fn convert(
         ports::check_host_ports(container, host_network, &mut used, &path, errors);
     }
     for (index, container) in init.iter().enumerate() {
-        // Init containers run one after the other, so each may use what another uses.
+        // Init containers run one after the other, so each may use what another uses; but sidecars
+        // run on. With host network nothing is mapped, and the API server compares no sidecars.
+        let mut own = HashSet::new();
+        let runs_on = init_containers[index].restart_policy == Some(RestartPolicy::Always);
+        let used = if runs_on && !host_network {
+            &mut used
+        } else {
+            &mut own
+        };
         let path = init_path.index(index);
-        ports::check_host_ports(container, host_network, &mut HashSet::new(), &path, errors);
+        ports::check_host_ports(container, host_network, used, &path, errors);
     }
 
     let (priority, priority_class) = scheduling::priority(spec, path, errors);
@@ -57,6 +77,8 @@ pub(super) fn convert(
     let converted = PodSpec {
         init_containers,
         containers,
+        ephemeral_containers: Vec::new(),
+        readiness_gates: readiness_gates(spec, path, errors),
         volumes,
         restart_policy: restart_policy(spec, path, errors),
         termination_grace_period: grace_period(spec, path, errors),
@@ -105,17 +127,27 @@ fn container_names(spec: &k8s::PodSpec, path: &Path<'_>, errors: &mut Errors) ->
 }
 
 fn restart_policy(spec: &k8s::PodSpec, path: &Path<'_>, errors: &mut Errors) -> RestartPolicy {
-    let known = [
-        ("Always", RestartPolicy::Always),
-        ("OnFailure", RestartPolicy::OnFailure),
-        ("Never", RestartPolicy::Never),
-    ];
     choice(
         &path.child("restartPolicy"),
         spec.restart_policy.as_ref(),
-        &known,
+        &restart::POLICIES,
         errors,
     )
+}
+
+fn readiness_gates(spec: &k8s::PodSpec, path: &Path<'_>, errors: &mut Errors) -> Vec<Box<str>> {
+    let path = path.child("readinessGates");
+    let mut gates = Vec::new();
+    for (index, gate) in spec.readiness_gates.iter().flatten().enumerate() {
+        let path = path.index(index);
+        let path = path.child("conditionType");
+        match gate.condition_type.as_str() {
+            "" => errors.required(&path, ""),
+            kind => names::qualified(&path, kind, errors),
+        }
+        gates.push(gate.condition_type.as_str().into());
+    }
+    gates
 }
 
 fn grace_period(spec: &k8s::PodSpec, path: &Path<'_>, errors: &mut Errors) -> Duration {

@@ -65,8 +65,24 @@ fn an_edit_changes_only_the_hash_of_what_it_edits() {
     let (same, after) = edited("/spec/initContainers/0/args", json!(["x"]));
     assert_eq!((&same, &after[1]), (&sandbox, &containers[1]));
     assert_ne!(after[0], containers[0]);
+    let probe = json!({"tcpSocket": {"port": 80}});
+    for (field, value) in [
+        ("livenessProbe", probe.clone()),
+        ("readinessProbe", probe.clone()),
+        ("startupProbe", probe),
+        ("lifecycle", json!({"preStop": {"sleep": {"seconds": 1}}})),
+        ("restartPolicy", json!("Never")),
+    ] {
+        let (same, after) = edited(&format!("/spec/containers/0/{field}"), value);
+        assert_eq!((&same, &after[0]), (&sandbox, &containers[0]), "{field}");
+        assert_ne!(after[1], containers[1], "{field}");
+    }
+    let (same, after) = edited("/spec/initContainers/0/restartPolicy", json!("Always"));
+    assert_eq!((&same, &after[1]), (&sandbox, &containers[1]));
+    assert_ne!(after[0], containers[0]);
     for (pointer, value) in [
         ("/metadata/labels", json!({"a": "b"})),
+        ("/spec/readinessGates", json!([{"conditionType": "a"}])),
         ("/metadata/annotations", json!({"a": "b"})),
         ("/spec/restartPolicy", json!("Never")),
         ("/spec/terminationGracePeriodSeconds", json!(1)),
@@ -86,6 +102,44 @@ fn an_edit_changes_only_the_hash_of_what_it_edits() {
         let (other, after) = edited(pointer, value);
         assert_ne!(other, sandbox, "{pointer}");
         assert_eq!(after, containers, "{pointer}");
+    }
+}
+
+#[test]
+fn every_part_of_a_probe_a_hook_and_a_rule_counts_in_the_definition() {
+    let base = json!({
+        "restartPolicy": "Never",
+        "restartPolicyRules": [{"action": "Restart", "exitCodes": {"operator": "In", "values": [1]}}],
+        "livenessProbe": {"httpGet": {"port": 80}, "periodSeconds": 5},
+        "lifecycle": {"postStart": {"exec": {"command": ["a"]}}},
+    });
+    let of = |fields: &Value| {
+        let mut pod = small();
+        for (field, value) in fields.as_object().expect("fields of a container") {
+            set(
+                &mut pod,
+                &format!("/spec/containers/0/{field}"),
+                value.clone(),
+            );
+        }
+        definitions(&parsed(&pod.to_string())).1
+    };
+    for (pointer, value) in [
+        ("/restartPolicy", json!("OnFailure")),
+        (
+            "/restartPolicyRules/0/action",
+            json!("RestartAllContainers"),
+        ),
+        ("/restartPolicyRules/0/exitCodes/operator", json!("NotIn")),
+        ("/restartPolicyRules/0/exitCodes/values/0", json!(2)),
+        ("/livenessProbe/httpGet/port", json!(81)),
+        ("/livenessProbe/httpGet/path", json!("/a")),
+        ("/livenessProbe/periodSeconds", json!(6)),
+        ("/lifecycle/postStart/exec/command/0", json!("b")),
+    ] {
+        let mut edited = base.clone();
+        set(&mut edited, pointer, value);
+        assert_ne!(of(&edited), of(&base), "{pointer}");
     }
 }
 

@@ -505,7 +505,7 @@ spec:
   containers:
   - name: main
     livenessProbe:
-      tcpSocket: {port: 80}
+      tcpSocket: {port: 0}
     env:
     - name: A
       valueFrom:
@@ -524,9 +524,9 @@ spec:
             (6, FieldErrorKind::Unsupported, "spec.restartPolicy"),
             (8, FieldErrorKind::Required, "spec.containers[0].image"),
             (
-                9,
-                FieldErrorKind::NotSupportedYet,
-                "spec.containers[0].livenessProbe"
+                10,
+                FieldErrorKind::Required,
+                "spec.containers[0].livenessProbe.tcpSocket.port"
             ),
             (
                 15,

@@ -2,11 +2,15 @@
 
 mod broken;
 mod documents;
+mod ephemeral;
 mod good;
 mod hashes;
+mod hooks;
 mod invalid;
 mod invalid_rest;
 mod mutation;
+mod probes;
 mod refused;
+mod restarts;
 mod round_trip;
 mod support;

@@ -4,11 +4,11 @@ use proptest::prelude::*;
 use rubelet_api::{
     fields::without_effect,
     manifest::{decode, decode_bytes},
-    parse::parse,
+    parse::{ephemeral_container, parse},
 };
 use serde_json::{Value, json};
 
-use crate::support::context;
+use crate::support::{context, parsed, small};
 
 fn full() -> Value {
     rubelet_yaml::documents(include_str!("full.yaml")).expect("it is YAML")[0]
@@ -81,6 +81,12 @@ proptest! {
             replace(&mut pod, &mut left, value);
         }
         consume(&pod.to_string());
+        let base = parsed(&small().to_string());
+        for container in pod["spec"]["containers"].as_array().into_iter().flatten() {
+            if let Err(errors) = ephemeral_container(&container.to_string(), &base) {
+                prop_assert!(errors.iter().all(|error| !error.message.is_empty()));
+            }
+        }
     }
 
     #[test]

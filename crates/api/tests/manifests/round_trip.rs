@@ -27,13 +27,13 @@ fn status() -> PodStatus {
         message: "".into(),
         started_at: Some(at("2026-01-01T00:00:01.25Z")),
         finished_at: None,
-        container_id: "containerd://1".into(),
+        container_id: "1".into(),
     };
     let container = |name: &str, state| ContainerStatus {
         name: name.into(),
         image: "busybox:1.36".into(),
         image_id: "sha256:abc".into(),
-        container_id: "containerd://2".into(),
+        container_id: "2".into(),
         ready: true,
         started: true,
         restart_count: 1,
@@ -42,7 +42,8 @@ fn status() -> PodStatus {
     };
     let condition = |kind: &str, status| Condition {
         kind: kind.into(),
-        status,
+        status: bool::into(status),
+        observed_generation: 0,
         reason: if status {
             "".into()
         } else {
@@ -58,6 +59,8 @@ fn status() -> PodStatus {
         start_time: at("2025-12-31T23:59:59Z"),
         pod_ips: vec!["10.1.0.5".into(), "fd00::5".into()],
         conditions: vec![condition("Ready", false), condition("PodScheduled", true)],
+        observed_generation: 0,
+        ephemeral_containers: vec![],
         init_containers: vec![container("init", ContainerState::Terminated(ended.clone()))],
         containers: vec![
             container(
@@ -96,9 +99,13 @@ fn a_status_has_every_part_in_kubernetes_form() {
     let mut waiting = container("b", json!({"waiting": {"reason": "CrashLoopBackOff"}}));
     waiting["lastState"] = json!({});
     waiting.as_object_mut().unwrap().remove("containerID");
-    let hosts = ["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()];
+    let wire = WireContext {
+        host_ips: &["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()],
+        runtime: "containerd",
+        ..WireContext::default()
+    };
     assert_eq!(
-        status_json(&status(), QosClass::Burstable, &hosts),
+        status_json(&status(), QosClass::Burstable, &wire),
         json!({
             "phase": "Running",
             "conditions": [
@@ -118,12 +125,21 @@ fn a_status_has_every_part_in_kubernetes_form() {
 }
 
 #[test]
+fn identifiers_of_containers_are_bare_while_the_runtime_is_not_known() {
+    let value = status_json(&status(), QosClass::Burstable, &WireContext::default());
+    let init = &value["initContainerStatuses"][0];
+    assert_eq!(init["containerID"], "2");
+    assert_eq!(init["state"]["terminated"]["containerID"], "1");
+}
+
+#[test]
 fn a_pod_with_its_status_is_a_valid_v1_pod() {
     let pod = parsed(include_str!("full.yaml"));
     let wire = WireContext {
         host_ips: &["192.0.2.1".parse().unwrap()],
         deletion_timestamp: Some(at("2026-02-01T00:00:00Z")),
         deletion_grace: Some(Duration::from_secs(5)),
+        runtime: "containerd",
     };
     let value = pod_json(&pod, Some(&status()), &wire);
     // Nothing may get lost in the schema's own types, except times that are null.

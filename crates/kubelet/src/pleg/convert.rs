@@ -1,13 +1,17 @@
 //! From the runtime's messages to what plans see.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
+use rubelet_api::probe::{Hook, hook_from_annotation};
 use rubelet_base::SandboxId;
 use rubelet_cri::v1;
 use rubelet_pod_plan::{
     ContainerPhase, ObservedContainer, ObservedSandbox,
-    cri_config::labels::{CONTAINER_HASH, CONTAINER_NAME, RESTART_COUNT},
+    cri_config::labels::{
+        CONTAINER_HASH, CONTAINER_NAME, DELETION_GRACE_PERIOD, GRACE_PERIOD, PORTS, PRE_STOP,
+        RESTART_COUNT,
+    },
     definition::DEFINITION_ANNOTATION,
     observed::Exit,
 };
@@ -93,7 +97,21 @@ pub(super) fn container(
         image_ref: status.image_ref.into(),
         hash: take(&status.annotations, CONTAINER_HASH).unwrap_or_default(),
         definition: take(&status.annotations, DEFINITION_ANNOTATION),
+        pre_stop: pre_stop(&status.annotations),
+        grace: grace(&status.annotations),
     }
+}
+
+fn pre_stop(annotations: &BTreeMap<String, String>) -> Option<Arc<Hook>> {
+    let ports = annotations.get(PORTS).map(String::as_str);
+    hook_from_annotation(annotations.get(PRE_STOP)?, ports).map(Arc::new)
+}
+
+/// The period of a deletion comes first, as with upstream's kubelet.
+fn grace(annotations: &BTreeMap<String, String>) -> Option<Duration> {
+    let seconds = |key| annotations.get(key)?.parse::<i64>().ok();
+    let seconds = seconds(DELETION_GRACE_PERIOD).or_else(|| seconds(GRACE_PERIOD))?;
+    Some(Duration::from_secs(seconds.max(0).unsigned_abs()))
 }
 
 fn join_messages(runtime: String, own: String) -> String {
@@ -111,4 +129,71 @@ fn time(nanos: i64) -> Timestamp {
 
 fn take(annotations: &BTreeMap<String, String>, key: &str) -> Option<Box<str>> {
     annotations.get(key).map(|value| value.as_str().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use rubelet_api::probe::{HttpGet, TargetPort};
+
+    use super::*;
+
+    fn seen(annotations: &[(&str, &str)]) -> ObservedContainer {
+        let annotations = annotations
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        let status = v1::ContainerStatus {
+            annotations,
+            ..v1::ContainerStatus::default()
+        };
+        container(status, "s".into(), String::new())
+    }
+
+    #[test]
+    fn a_container_remembers_the_hook_it_was_made_with() {
+        let hook = r#"{"httpGet":{"path":"/bye","port":"admin","scheme":"HTTPS"}}"#;
+        let ports = r#"[{"name":"admin","containerPort":9901,"protocol":"TCP"}]"#;
+        let expected = |port| {
+            Some(Arc::new(Hook::Http(HttpGet {
+                host: None,
+                port,
+                path: "/bye".into(),
+                https: true,
+                headers: Vec::new(),
+            })))
+        };
+        assert_eq!(
+            seen(&[(PRE_STOP, hook), (PORTS, ports)]).pre_stop,
+            expected(TargetPort::Number(9901))
+        );
+        assert_eq!(
+            seen(&[(PRE_STOP, hook)]).pre_stop,
+            expected(TargetPort::Unknown("admin".into()))
+        );
+        assert_eq!(seen(&[(PORTS, ports)]).pre_stop, None);
+        assert_eq!(seen(&[(PRE_STOP, "junk")]).pre_stop, None);
+    }
+
+    #[test]
+    fn a_container_remembers_the_grace_it_was_made_with() {
+        for (deletion, pod, expected) in [
+            (None, None, None),
+            (None, Some("30"), Some(30)),
+            (Some("5"), Some("30"), Some(5)),
+            (Some("60"), Some("30"), Some(60)),
+            (Some("0"), Some("30"), Some(0)),
+            (Some("junk"), Some("30"), Some(30)),
+            (None, Some("-1"), Some(0)),
+            (None, Some(""), None),
+        ] {
+            let mut annotations = Vec::new();
+            annotations.extend(deletion.map(|value| (DELETION_GRACE_PERIOD, value)));
+            annotations.extend(pod.map(|value| (GRACE_PERIOD, value)));
+            assert_eq!(
+                seen(&annotations).grace,
+                expected.map(Duration::from_secs),
+                "{deletion:?} {pod:?}"
+            );
+        }
+    }
 }

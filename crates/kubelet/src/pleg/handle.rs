@@ -169,6 +169,16 @@ impl PlegHandle {
         )
     }
 
+    /// The record of a pod that a list names. Before the first inspection it says nothing of the
+    /// pod, least of all that there is nothing.
+    pub(super) fn listed_cell(&self, uid: &PodUid) {
+        let new = || Arc::new(PodCell::new(uid.clone(), Seq::ZERO));
+        self.shared
+            .lock_cells()
+            .entry(uid.clone())
+            .or_insert_with(new);
+    }
+
     pub(super) fn mark_with(&self, uid: &PodUid, change: impl FnOnce(&mut super::cell::Marks)) {
         let cell = self.cell(uid);
         {

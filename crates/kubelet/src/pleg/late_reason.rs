@@ -91,6 +91,8 @@ mod tests {
             image_ref: "".into(),
             hash: "".into(),
             definition: None,
+            pre_stop: None,
+            grace: None,
         };
         ObservedPod {
             containers: vec![found],

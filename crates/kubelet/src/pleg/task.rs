@@ -246,7 +246,7 @@ impl PlegTask {
         let listed = relist::group(sandboxes, containers);
         let pods = relist::runtime_pods(&listed);
         for pod in &pods {
-            self.handle.cell(&pod.uid);
+            self.handle.listed_cell(&pod.uid);
         }
         let cells: Vec<_> = self.handle.shared.lock_cells().values().cloned().collect();
         let nothing = ListedPod::default();

@@ -75,6 +75,8 @@ fn seen_container(id: &str, phase: ContainerPhase) -> ObservedContainer {
         image_ref: "".into(),
         hash: "".into(),
         definition: None,
+        pre_stop: None,
+        grace: None,
     }
 }
 

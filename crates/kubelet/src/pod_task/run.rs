@@ -1,15 +1,17 @@
 //! The loop of a pod's task.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use rubelet_api::{pod::Pod, status::PodStatus};
-use rubelet_base::{PodUid, Seq};
-use rubelet_pod_plan::{History, ObservedPod, PodPlan, PodSnapshot, Target, plan, transitions};
+use rubelet_base::{ContainerId, PodUid, Seq};
+use rubelet_pod_plan::{
+    History, Intents, ObservedPod, PodPlan, PodSnapshot, ProbeOutcomes, Target, plan, transitions,
+};
 use tokio::{sync::watch, time::Instant};
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
-use super::{Control, PodContext, PodEntry, repeats::Repeats};
+use super::{Control, PodContext, PodEntry, apply::Unfinished, ephemeral, repeats::Repeats};
 use crate::{
     events::EventType, pleg::Observation, records::PodRecord, runtime_state::RuntimeState,
 };
@@ -28,8 +30,16 @@ pub struct PodTask {
     anew: bool,
     /// What the status and the history are about.
     definition: Box<str>,
-    removing: bool,
+    pub(super) removing: bool,
     repeats: Repeats,
+    pub(super) intents: watch::Receiver<Arc<Intents>>,
+    outcomes: watch::Receiver<Arc<ProbeOutcomes>>,
+    /// The pod as its source has it, and the ephemeral containers it was completed with.
+    written: Arc<Pod>,
+    ephemeral: Vec<Box<str>>,
+    generation: i64,
+    /// Ends of containers that failed on the way.
+    pub(super) unfinished: BTreeMap<ContainerId, Unfinished>,
     /// The pod that the host was last prepared for; an edit may want another cgroup.
     pub(super) prepared: Option<Arc<Pod>>,
 }
@@ -48,20 +58,25 @@ impl PodTask {
         context: Arc<PodContext>,
         pod: Arc<Pod>,
         control: watch::Receiver<Control>,
+        intents: watch::Receiver<Arc<Intents>>,
         record: Option<PodRecord>,
     ) -> Self {
         let observations = context.pleg.observe(&pod.uid);
+        let outcomes = context.prober.outcomes(&pod.uid);
         context.host.track(&pod);
         let definition = definition_of(&pod);
         let mut anew = false;
+        let mut generation = 1;
         let (status, history) = match record {
             Some(record) => {
                 let edited = !record.definition.is_empty() && record.definition != definition;
                 anew = record.removing || edited && record.status.phase.is_terminal();
+                generation = record.generation.max(1) + i64::from(edited);
                 (Some(record.status), record.history)
             }
             None => (None, History::default()),
         };
+        let written = Arc::clone(&pod);
         Self {
             context,
             pod,
@@ -74,6 +89,12 @@ impl PodTask {
             definition,
             removing: false,
             repeats: Repeats::default(),
+            intents,
+            outcomes,
+            written,
+            ephemeral: Vec::new(),
+            generation,
+            unfinished: BTreeMap::new(),
             prepared: None,
         }
     }
@@ -90,6 +111,7 @@ impl PodTask {
                 .await;
             self.observed = seen.pod;
             self.history.note_observed(&self.observed);
+            self.note_ends().await;
             let target = self.take_control();
             let plan = self.plan(target);
             self.publish(&plan, target);
@@ -115,6 +137,8 @@ impl PodTask {
             if finished && done {
                 self.context.board.remove(&uid);
                 self.context.pleg.forget(&uid);
+                self.context.prober.forget(&uid);
+                self.context.intents.remove(&uid).await;
                 return TaskEnd { uid };
             }
             last_step = self.context.pleg.now();
@@ -125,13 +149,19 @@ impl PodTask {
     fn take_control(&mut self) -> Target {
         let control = self.control.borrow_and_update().clone();
         match control {
-            Control::Remove { grace, .. } => Target::Remove { grace },
+            Control::Remove { grace, .. } => Target::Remove {
+                grace: self.shortest(grace),
+            },
             Control::Run(pod) => {
-                if !Arc::ptr_eq(&pod, &self.pod) {
+                if !Arc::ptr_eq(&pod, &self.written) {
                     let ended = self.status.as_ref().is_some_and(|s| s.phase.is_terminal());
                     let definition = definition_of(&pod);
-                    self.anew |= ended && definition != self.definition;
+                    let edited = definition != self.definition;
+                    self.anew |= ended && edited;
+                    self.generation += i64::from(edited);
                     self.definition = definition;
+                    self.written = Arc::clone(&pod);
+                    self.ephemeral = Vec::new();
                     self.pod = pod;
                     self.repeats = Repeats::default();
                     self.context.host.track(&self.pod);
@@ -139,6 +169,7 @@ impl PodTask {
                     self.history.retain(&containers);
                     self.history.sandbox = None;
                 }
+                self.add_ephemeral();
                 if self.anew {
                     let grace = self.pod.spec.termination_grace_period;
                     return Target::Remove { grace };
@@ -148,7 +179,33 @@ impl PodTask {
         }
     }
 
-    fn plan(&self, target: Target) -> PodPlan {
+    /// The grace of the pod's end: an operator may have shortened it.
+    pub(super) fn shortest(&self, grace: Duration) -> Duration {
+        self.intents
+            .borrow()
+            .grace
+            .map_or(grace, |asked| asked.min(grace))
+    }
+
+    /// Completes the pod with the ephemeral containers that were asked for.
+    fn add_ephemeral(&mut self) {
+        let wanted = self.intents.borrow().ephemeral.clone();
+        if wanted == self.ephemeral {
+            return;
+        }
+        match ephemeral::complete(&self.written, &wanted) {
+            Ok(pod) => self.pod = Arc::new(pod),
+            Err(error) => {
+                warn!(pod = %self.pod.name, error, "Ephemeral containers do not fit the pod any more");
+                self.pod = Arc::clone(&self.written);
+            }
+        }
+        self.ephemeral = wanted;
+    }
+
+    fn plan(&mut self, target: Target) -> PodPlan {
+        let outcomes = Arc::clone(&self.outcomes.borrow_and_update());
+        let intents = Arc::clone(&self.intents.borrow_and_update());
         let snapshot = PodSnapshot {
             pod: &self.pod,
             observed: &self.observed,
@@ -156,6 +213,9 @@ impl PodTask {
             previous: self.status.as_ref(),
             target,
             settings: &self.context.settings,
+            probes: &outcomes,
+            intents: &intents,
+            generation: self.generation,
         };
         plan(&snapshot, self.context.clock.now())
     }
@@ -184,7 +244,11 @@ impl PodTask {
             status: plan.status.clone(),
             deletion,
             why: plan.why.clone(),
+            history: Arc::new(self.history.clone()),
+            wake_at: plan.wake_at,
         };
+        let ip = plan.status.pod_ips.first().map_or("", |ip| &**ip);
+        context.prober.set(&self.pod, ip, plan.probes.clone());
         // What only left a folder behind has no name to be shown by.
         if !self.pod.name.namespace.is_empty() {
             context.board.set(self.pod.uid.clone(), entry);
@@ -203,6 +267,7 @@ impl PodTask {
                 status: status.clone(),
                 history: self.history.clone(),
                 definition: self.definition.clone(),
+                generation: self.generation,
                 removing: self.removing,
             };
             self.context.records.save(&self.pod.uid, record);
@@ -224,6 +289,8 @@ impl PodTask {
                 }
             }
             _ = self.observations.changed() => {}
+            Ok(()) = self.outcomes.changed() => {}
+            Ok(()) = self.intents.changed() => {}
             () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {}
         }
     }

@@ -1,4 +1,6 @@
-//! Starting a container: image, files, configuration, create, start.
+//! Starting a container: image, files, configuration, create, start, postStart hook.
+
+mod config;
 
 use std::sync::Arc;
 
@@ -6,9 +8,7 @@ use jiff::Timestamp;
 use rubelet_api::container::Container;
 use rubelet_base::{ContainerId, ErrorChain, SandboxId};
 use rubelet_cri::{CriError, v1};
-use rubelet_pod_plan::cri_config::{
-    ContainerInputs, SandboxInputs, container_config, env, mounts, sandbox_config, verify_non_root,
-};
+use rubelet_pod_plan::cri_config::{SandboxInputs, sandbox_config};
 
 use super::{
     PodTask, StartFailure,
@@ -18,7 +18,7 @@ use crate::{events::EventType, images::PresentImage};
 
 /// What became of a start.
 enum Started {
-    Yes,
+    Yes(ContainerId),
     Failed(StartFailure),
     /// The pod changed while the image was pulled, or is to be removed.
     Interrupted,
@@ -37,13 +37,7 @@ impl PodTask {
             return (Flow::Stop, false);
         };
         if let Some(finished_at) = after_exit {
-            let max = self.context.settings.crash_backoff_max;
-            self.history
-                .note_restart(container, finished_at, self.context.clock.now(), max);
-            // A start whose back-off was not recorded would start at once again after a crash of
-            // the agent.
-            self.save_record();
-            self.context.records.flush().await;
+            self.note_restart(name, finished_at).await;
         }
         let mut control = self.control.clone();
         // Cancel safety: an abandoned call may still have made a container; the list that follows
@@ -53,10 +47,24 @@ impl PodTask {
             started = self.try_start(container, sandbox, restart_count) => started,
             () = removal(&mut control) => Started::Interrupted,
         };
-        if matches!(started, Started::Yes) {
+        if matches!(started, Started::Yes(_)) {
             self.prepared = Some(Arc::clone(&pod));
         }
-        self.note_start(container, started)
+        self.note_start(container, started).await
+    }
+
+    /// Counts a restart in the crash back-off, on disk as well: a start whose back-off was not
+    /// recorded would start at once again after a crash of the agent.
+    pub(super) async fn note_restart(&mut self, name: &str, finished_at: Timestamp) {
+        let pod = Arc::clone(&self.pod);
+        let Some(container) = pod.spec.container(name) else {
+            return;
+        };
+        let max = self.context.settings.crash_backoff_max;
+        self.history
+            .note_restart(container, finished_at, self.context.clock.now(), max);
+        self.save_record();
+        self.context.records.flush().await;
     }
 
     pub(super) async fn start_created(&mut self, name: &str, id: &ContainerId) -> (Flow, bool) {
@@ -74,18 +82,21 @@ impl PodTask {
         let started = tokio::select! {
             biased;
             started = self.start_by_id(container, id, count) => match started {
-                Ok(()) => Started::Yes,
+                Ok(()) => Started::Yes(id.clone()),
                 Err(failure) => Started::Failed(failure),
             },
             () = removal(&mut control) => Started::Interrupted,
         };
-        self.note_start(container, started)
+        self.note_start(container, started).await
     }
 
-    fn note_start(&mut self, container: &Container, started: Started) -> (Flow, bool) {
+    async fn note_start(&mut self, container: &Container, started: Started) -> (Flow, bool) {
         let context = &self.context;
         match started {
-            Started::Yes => {
+            Started::Yes(id) => {
+                if self.history.owes_post_start(&container.name, &id) {
+                    return self.post_start(&container.name, &id).await;
+                }
                 self.history.note_started(&container.name);
                 (Flow::Continue, true)
             }
@@ -102,10 +113,7 @@ impl PodTask {
                 } else {
                     format!("Error: {message}")
                 };
-                let name = Some(&*container.name);
-                context
-                    .recorder
-                    .pod(&self.pod, name, EventType::Warning, "Failed", &text);
+                self.event(&container.name, EventType::Warning, "Failed", &text);
                 self.history
                     .note_start_failed(container, reason, message, now);
                 // Regular containers do not depend on each other; the next one is tried.
@@ -115,7 +123,7 @@ impl PodTask {
     }
 
     async fn try_start(
-        &self,
+        &mut self,
         container: &Container,
         sandbox: &SandboxId,
         restart_count: Option<u32>,
@@ -138,24 +146,25 @@ impl PodTask {
             Err(failure) => Err(failure),
         };
         match result {
-            Ok(()) => Started::Yes,
+            Ok(id) => Started::Yes(id),
             Err(failure) => Started::Failed(failure),
         }
     }
 
     async fn create_and_start(
-        &self,
+        &mut self,
         container: &Container,
         sandbox: &SandboxId,
         restart_count: Option<u32>,
         image: PresentImage,
-    ) -> Result<(), StartFailure> {
-        let host = &self.context.host;
+    ) -> Result<ContainerId, StartFailure> {
+        let context = Arc::clone(&self.context);
+        let host = &context.host;
         let count = match restart_count {
             Some(count) => count,
             None => host.logged_restart_count(&self.pod, &container.name).await,
         };
-        let driver = self.context.runtime_state.borrow().cgroup_driver;
+        let driver = context.runtime_state.borrow().cgroup_driver;
         if !self.is_prepared() {
             host.prepare(&self.pod, driver)
                 .await
@@ -172,7 +181,8 @@ impl PodTask {
             .await
             .map_err(|error| StartFailure::new("CreateContainerConfigError", error.message))?;
         let id = self.create(container, sandbox, config, inputs).await?;
-        self.start_by_id(container, &id, count).await
+        self.start_by_id(container, &id, count).await?;
+        Ok(id)
     }
 
     /// Whether the host has what this version of the pod needs.
@@ -180,47 +190,6 @@ impl PodTask {
         self.prepared
             .as_ref()
             .is_some_and(|pod| Arc::ptr_eq(pod, &self.pod))
-    }
-
-    async fn container_config(
-        &self,
-        container: &Container,
-        count: u32,
-        image: PresentImage,
-    ) -> Result<v1::ContainerConfig, StartFailure> {
-        let config_error =
-            |message: String| StartFailure::new("CreateContainerConfigError", message);
-        verify_non_root(&self.pod, container, &image.user).map_err(|error| {
-            let (name, uid) = (&self.pod.name, &self.pod.uid);
-            config_error(format!(
-                "{error} (pod: \"{}_{}({uid})\", container: {})",
-                name.name, name.namespace, container.name
-            ))
-        })?;
-        let host = &self.context.host;
-        let pod_ips = self.pod_ips();
-        let values = env::environment(&self.pod, container, &host.env_context(pod_ips.clone()))
-            .map_err(|error| config_error(error.to_string()))?;
-        let files = host
-            .container_files(&self.pod, &container.name, &values, &pod_ips)
-            .await
-            .map_err(|error| config_error(error.message))?;
-        let mounts = mounts(container, &files).map_err(|error| config_error(error.to_string()))?;
-        let (seccomp_root, seccomp_default) = host.seccomp();
-        Ok(container_config(
-            &self.pod,
-            container,
-            ContainerInputs {
-                restart_count: count,
-                image_id: image.id,
-                image_user: image.user,
-                env: values,
-                mounts,
-                resources: host.resources(&self.pod, container),
-                seccomp_default,
-                seccomp_root,
-            },
-        ))
     }
 
     async fn create(
@@ -249,12 +218,13 @@ impl PodTask {
         self.context
             .pleg
             .learned_container(&self.pod.uid, &id, sandbox);
-        self.event(container, "Created", "Container created");
+        let (kind, reason) = (EventType::Normal, "Created");
+        self.event(&container.name, kind, reason, "Container created");
         Ok(id)
     }
 
     async fn start_by_id(
-        &self,
+        &mut self,
         container: &Container,
         id: &ContainerId,
         count: u32,
@@ -264,6 +234,7 @@ impl PodTask {
             .host
             .link_log(&self.pod, &container.name, id, count)
             .await;
+        self.owe_post_start(container, id).await;
         let request = v1::StartContainerRequest {
             container_id: id.as_str().to_owned(),
         };
@@ -275,25 +246,9 @@ impl PodTask {
         let result = self.context.throttle.run(call).await;
         self.context.pleg.mark(&self.pod.uid);
         result.map_err(|error| StartFailure::new("RunContainerError", chain(&error)))?;
-        self.event(container, "Started", "Container started");
+        let (kind, reason) = (EventType::Normal, "Started");
+        self.event(&container.name, kind, reason, "Container started");
         Ok(())
-    }
-
-    fn event(&self, container: &Container, reason: &str, message: &str) {
-        let name = Some(&*container.name);
-        self.context
-            .recorder
-            .pod(&self.pod, name, EventType::Normal, reason, message);
-    }
-
-    fn pod_ips(&self) -> Vec<Box<str>> {
-        if self.pod.spec.host_network {
-            return self.context.settings.node_ips.clone();
-        }
-        self.observed
-            .ready_sandbox()
-            .map(|sandbox| sandbox.ips.clone())
-            .unwrap_or_default()
     }
 }
 

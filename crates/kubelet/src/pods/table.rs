@@ -9,7 +9,9 @@ use std::{
 use jiff::Timestamp;
 use rubelet_api::{pod::Pod, status::PodStatus};
 use rubelet_base::{Backoff, PodUid, Seq};
-use rubelet_pod_plan::{History, ObservedPod, PlanSettings, PodSnapshot, Target, plan};
+use rubelet_pod_plan::{
+    History, Intents, ObservedPod, PlanSettings, PodSnapshot, ProbeOutcomes, Target, plan,
+};
 use rubelet_sources::desired::Desired;
 use tokio::{
     sync::watch,
@@ -172,6 +174,8 @@ impl PodTable {
                     status,
                     deletion: None,
                     why,
+                    history: Arc::default(),
+                    wake_at: None,
                 },
             );
         }
@@ -261,7 +265,8 @@ impl PodTable {
             name: pod.name.clone(),
             running,
         };
-        let task = PodTask::new(Arc::clone(&self.context), pod, receiver, record);
+        let intents = self.context.intents.watch(&uid).await;
+        let task = PodTask::new(Arc::clone(&self.context), pod, receiver, intents, record);
         let id = self.running.spawn(task.run()).id();
         self.by_id.insert(id, uid.clone());
         self.tasks.insert(
@@ -321,6 +326,9 @@ fn waiting(pod: &Pod, settings: &PlanSettings, now: Timestamp) -> PodStatus {
         previous: None,
         target: Target::Run,
         settings,
+        probes: &ProbeOutcomes::default(),
+        intents: &Intents::default(),
+        generation: 1,
     };
     plan(&snapshot, now).status
 }

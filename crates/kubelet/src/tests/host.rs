@@ -41,6 +41,8 @@ struct State {
     clean_up_fails: BTreeMap<String, String>,
     /// How often `prepare` of the pod with that name is still to panic.
     panics: BTreeMap<String, usize>,
+    /// How often the end of a log was read.
+    tails: BTreeMap<(PodUid, String, u32), usize>,
 }
 
 impl FakeHost {
@@ -69,6 +71,12 @@ impl FakeHost {
     /// How often `prepare` is still to panic.
     pub(super) fn panics_left(&self, name: &str) -> usize {
         self.state().panics.get(name).copied().unwrap_or(0)
+    }
+
+    /// How often the end of this log was read.
+    pub(super) fn tails_read(&self, uid: &str, container: &str, count: u32) -> usize {
+        let key = (PodUid::from(uid), container.to_owned(), count);
+        self.state().tails.get(&key).copied().unwrap_or(0)
     }
 
     pub(super) fn has_folder(&self, uid: &str) -> bool {
@@ -205,6 +213,23 @@ impl PodHost for FakeHost {
         state.logs_from.insert(uid.clone(), mark);
         state.removed_logs.retain(|(of, ..)| of != uid);
         Ok(())
+    }
+
+    async fn log_tail(
+        &self,
+        pod: &Pod,
+        container: &str,
+        count: u32,
+        lines: u64,
+        _: usize,
+    ) -> Vec<Box<str>> {
+        let mut state = self.state();
+        let key = (pod.uid.clone(), container.to_owned(), count);
+        *state.tails.entry(key).or_default() += 1;
+        let log = self.sim.log(pod.uid.as_str(), container, count);
+        let lines = usize::try_from(lines).expect("few lines");
+        let kept = log.iter().skip(log.len().saturating_sub(lines));
+        kept.map(|line| line.as_str().into()).collect()
     }
 
     fn log_path(&self, pod: &Pod, container: &str, count: u32) -> PathBuf {

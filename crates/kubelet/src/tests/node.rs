@@ -17,7 +17,7 @@ use rubelet_api::{
 };
 use rubelet_base::{PodName, PodUid};
 use rubelet_cri::Timeouts;
-use rubelet_pod_plan::PlanSettings;
+use rubelet_pod_plan::{Intents, PlanSettings};
 use rubelet_sim::{Instance, Sim, Subject, What};
 use rubelet_sources::desired::Desired;
 use tempfile::TempDir;
@@ -27,12 +27,13 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{host::FakeHost, wire::Wire};
+use super::{host::FakeHost, net::FakeNet, wire::Wire};
 use crate::{
     agent::{Agent, AgentParts},
     clock::Clock,
     events::{Recorder, Subject as EventSubject},
     images::PullParallelism,
+    intents::IntentBoard,
     pleg::PlegSettings,
     pod_task::PodEntry,
     records::RecordWriter,
@@ -47,11 +48,16 @@ pub(super) struct Node {
     pub(super) sim: Sim,
     pub(super) wire: Wire,
     pub(super) host: Arc<FakeHost>,
+    pub(super) net: Arc<FakeNet>,
     desired: watch::Sender<Arc<Desired>>,
     /// UIDs by the names of manifests, also of those that are gone.
     uids: RefCell<BTreeMap<String, String>>,
     folder: TempDir,
+    /// What operators asked for.
+    intents: TempDir,
     clock: Clock,
+    /// Wall time of the model's start, in nanoseconds since 1970.
+    born: i64,
     pulls: PullParallelism,
     agent: Option<Agent>,
     /// Events of all agents.
@@ -74,18 +80,24 @@ impl Node {
         let start = Timestamp::from_nanosecond(sim.wall_now().into()).expect("a time of this age");
         let clock = Clock::following_tokio(start);
         // Records are flushed to disk; in memory that takes no time.
-        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        let folder = || {
+            let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+            folder.expect("a folder for temporary files")
+        };
         let ready = Desired {
             ready: BTreeSet::from([PodSource::File]),
             ..Desired::default()
         };
         Self {
+            born: sim.wall_now(),
             wire: Wire::new(&sim),
             host: Arc::new(FakeHost::new(&sim)),
             sim,
             desired: watch::channel(Arc::new(ready)).0,
             uids: RefCell::default(),
-            folder: folder.expect("a folder for temporary files"),
+            net: Arc::new(FakeNet::new()),
+            folder: folder(),
+            intents: folder(),
             recorder: Recorder::new(clock.clone()),
             clock,
             pulls,
@@ -110,6 +122,8 @@ impl Node {
             },
             pulls: self.pulls,
             at_once: 4,
+            net: Arc::clone(&self.net) as _,
+            intents: IntentBoard::new(self.intents.path().to_owned()),
         };
         let mut agent = Agent::start(parts, self.recorder.clone());
         agent.run_pods(vec![self.desired.subscribe()]);
@@ -141,6 +155,15 @@ impl Node {
         self.agent.as_ref().expect("an agent was started")
     }
 
+    pub(super) fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
+    /// The wall time.
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
     /// The file of a pod's record.
     pub(super) fn record(&self, name: &str) -> PathBuf {
         self.folder.path().join(format!("{}.json", self.uid(name)))
@@ -164,7 +187,12 @@ impl Node {
         let text = format!(
             "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, {metadata}}}\nspec: {{{spec}}}\n"
         );
-        let pod = self.parse(&text);
+        self.want_manifest(name, &text)
+    }
+
+    /// The same with the whole text of the manifest.
+    pub(super) fn want_manifest(&self, name: &str, text: &str) -> String {
+        let pod = self.parse(text);
         let uid = pod.uid.as_str().to_owned();
         self.uids.borrow_mut().insert(name.to_owned(), uid.clone());
         self.change(|desired| {
@@ -214,6 +242,16 @@ impl Node {
     pub(super) fn uid(&self, name: &str) -> String {
         let uids = self.uids.borrow();
         uids.get(name).expect("a manifest of this name").clone()
+    }
+}
+
+/// What operators ask.
+impl Node {
+    /// Asks something of the pod of this manifest.
+    pub(super) async fn ask(&self, name: &str, change: impl FnOnce(&mut Intents) + Send) {
+        let uid = PodUid::from(self.uid(name));
+        let asked = self.agent().intents().update(&uid, change).await;
+        asked.expect("intents can be kept");
     }
 }
 
@@ -316,6 +354,15 @@ impl Node {
         ends.map(|entry| entry.at).collect()
     }
 
+    /// When containers of this pod and name were sent SIGTERM, since the model started.
+    pub(super) fn term_times(&self, uid: &str, name: &str) -> Vec<Duration> {
+        let oracle = self.sim.oracle();
+        let terms = oracle.entries().iter().filter(
+            |entry| matches!(&entry.what, What::ContainerTermed(of) if of.pod_uid == uid && of.name == name),
+        );
+        terms.map(|entry| entry.at).collect()
+    }
+
     /// Kills the running container of this pod and name from outside.
     pub(super) fn kill_container(&self, uid: &str, name: &str, code: i32) {
         let id = self.sim.running(uid, name).expect("it runs");
@@ -353,6 +400,11 @@ impl Node {
 
 /// Time.
 impl Node {
+    /// Time since the model started, as its oracle counts.
+    pub(super) fn uptime(&self) -> Duration {
+        Duration::from_nanos(u64::try_from(self.sim.wall_now() - self.born).expect("later"))
+    }
+
     /// Waits until `condition` holds.
     pub(super) async fn until(&self, what: &str, condition: impl FnMut(&Self) -> bool) -> Duration {
         self.within(PATIENCE, what, condition).await

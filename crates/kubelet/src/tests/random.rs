@@ -12,14 +12,14 @@ use std::{
 
 use proptest::prelude::*;
 use rubelet_cri::{Code, CriErrorKind, Timeouts};
-use rubelet_sim::{Behavior, Fault, Hang, Subject, What};
+use rubelet_sim::{Behavior, Exec, Fault, Hang, Subject, What};
 use tokio::time::{Instant, sleep};
 
 use super::node::{Node, seconds};
 use crate::images::PullParallelism;
 
 const PODS: usize = 2;
-const CALLS: [&str; 12] = [
+const CALLS: [&str; 13] = [
     "RunPodSandbox",
     "CreateContainer",
     "StartContainer",
@@ -32,6 +32,7 @@ const CALLS: [&str; 12] = [
     "ListContainers",
     "ListPodSandbox",
     "ImageStatus",
+    "ExecSync",
 ];
 
 /// What happens to a node. Numbers choose among what is there, times are in milliseconds.
@@ -77,6 +78,9 @@ struct Life {
     finishes_abandoned_calls: bool,
     /// Time to the end and exit code of instances, by number of the start.
     ends: Vec<(u64, i32)>,
+    /// How long hooks take, in milliseconds, and their exit codes, by their number; none at all
+    /// where this is empty.
+    hooks: Vec<(u64, i32)>,
     acts: Vec<(u64, Act)>,
 }
 
@@ -112,23 +116,31 @@ fn act() -> impl Strategy<Value = Act> {
 fn life() -> impl Strategy<Value = Life> {
     let pause = prop_oneof![0_u64..20, 0_u64..1_000, 0_u64..20_000];
     let end = (prop_oneof![0_u64..5, 0_u64..3_000, 0_u64..40_000], 0_i32..3);
+    let hook = (
+        prop_oneof![Just(0_u64), 0_u64..500, 0_u64..20_000],
+        0_i32..2,
+    );
     (
         (0_usize..3, 1_usize..3),
         prop_oneof![3 => Just("Always"), 1 => Just("OnFailure")],
         prop_oneof![Just(0_u64), Just(4), Just(60)],
         any::<bool>(),
         prop::collection::vec(end, 0..12),
+        prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(hook, 1..8)],
         prop::collection::vec((pause, act()), 1..24),
     )
         .prop_map(
-            |((init, regular), policy, latency, finishes_abandoned_calls, ends, acts)| Life {
-                init,
-                regular,
-                policy,
-                latency,
-                finishes_abandoned_calls,
-                ends,
-                acts,
+            |((init, regular), policy, latency, finishes_abandoned_calls, ends, hooks, acts)| {
+                Life {
+                    init,
+                    regular,
+                    policy,
+                    latency,
+                    finishes_abandoned_calls,
+                    ends,
+                    hooks,
+                    acts,
+                }
             },
         )
 }
@@ -190,6 +202,14 @@ impl Story {
                 }
             });
         }
+        let (still, hooks, mut done) = (Arc::clone(&calm), life.hooks.clone(), 0);
+        node.sim.on_exec(move |_, _| {
+            let hook = hooks.get(done).filter(|_| !still.load(Ordering::Relaxed));
+            done += 1;
+            hook.map_or_else(Exec::default, |(takes, code)| {
+                Exec::exits(*code).after(Duration::from_millis(*takes))
+            })
+        });
         node.start();
         let mut story = Self {
             node,
@@ -220,11 +240,19 @@ impl Story {
             host_network,
             ..
         } = self.versions[pod];
+        let hooks = match self.life.hooks.is_empty() {
+            true => "",
+            false => {
+                ", lifecycle: {postStart: {exec: {command: [start]}}, \
+                 preStop: {exec: {command: [stop]}}}"
+            }
+        };
         let list = |prefix: &str, count: usize, image_of: &dyn Fn(usize) -> bool| {
             let items: Vec<_> = (0..count)
                 .map(|index| {
+                    let hooks = if prefix == "app" { hooks } else { "" };
                     format!(
-                        "{{name: {prefix}{index}, image: '{}'}}",
+                        "{{name: {prefix}{index}, image: '{}'{hooks}}}",
                         image(image_of(index))
                     )
                 })
@@ -524,6 +552,27 @@ impl Story {
             self.node.assert_never_twice(uid);
         }
     }
+
+    /// By the oracle: the postStart hook of whatever runs in the end has succeeded.
+    fn assert_hooks(&self) {
+        if self.life.hooks.is_empty() {
+            return;
+        }
+        let oracle = self.node.sim.oracle();
+        for uid in &self.uids {
+            for name in (0..self.life.regular).map(|index| format!("app{index}")) {
+                let Some(id) = self.node.sim.running(uid, &name) else {
+                    continue;
+                };
+                let done = oracle.execs(uid, &name).into_iter().any(|exec| {
+                    exec.id == id
+                        && exec.command == "start"
+                        && exec.ended.is_some_and(|(_, code)| code == Some(0))
+                });
+                assert!(done, "the postStart hook of {id} did not succeed\n{oracle}");
+            }
+        }
+    }
 }
 
 async fn live(life: Life) {
@@ -536,6 +585,7 @@ async fn live(life: Life) {
     story.pass(seconds(1)).await;
     story.calm_down().await;
     story.assert_order();
+    story.assert_hooks();
 }
 
 proptest! {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use rubelet_cri::{Call, CriResult, RuntimeService, v1};
+use rubelet_cri::{Call, CriError, CriResult, RuntimeService, v1};
 use rubelet_sim::Sim;
 
 /// The model as another process: it may finish calls whose caller died, lose track of containers,
@@ -26,6 +26,17 @@ struct State {
     ignores: BTreeSet<&'static str>,
     unknown: BTreeSet<String>,
     reasons: BTreeMap<String, String>,
+    without_address: bool,
+    witness: Option<Arc<dyn Witness>>,
+}
+
+/// Sees every call that is made over the wire, and how it ends.
+pub(super) trait Witness: Send + Sync {
+    /// A call begins; returns what it is known by from now on.
+    fn began(&self, call: &'static str, request: &dyn Any) -> usize;
+
+    /// It ended; `None`: its caller gave it up.
+    fn ended(&self, call: usize, result: Option<Result<(), &CriError>>);
 }
 
 impl Wire {
@@ -79,6 +90,16 @@ impl Wire {
         }
     }
 
+    /// Sandboxes are told to have no address, or to have theirs.
+    pub(super) fn hide_addresses(&self, hidden: bool) {
+        self.state().without_address = hidden;
+    }
+
+    /// All calls are seen by this witness from now on.
+    pub(super) fn be_seen_by(&self, witness: Arc<dyn Witness>) {
+        self.state().witness = Some(witness);
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no test panics in here")
     }
@@ -96,6 +117,14 @@ impl Wire {
             }
             if let Some(reason) = state.reasons.get(&status.id) {
                 status.reason.clone_from(reason);
+            }
+        } else if let Some(v1::PodSandboxStatusResponse {
+            status: Some(status),
+            ..
+        }) = any.downcast_mut()
+        {
+            if let Some(network) = status.network.as_mut().filter(|_| state.without_address) {
+                network.ip.clear();
             }
         } else if let Some(v1::ListContainersResponse { containers }) = any.downcast_mut() {
             for container in containers {
@@ -138,6 +167,37 @@ impl Drop for UnderWay {
     }
 }
 
+/// A call that a witness sees.
+struct Seen {
+    witness: Option<Arc<dyn Witness>>,
+    call: usize,
+}
+
+impl Seen {
+    fn new(wire: &Wire, call: &'static str, request: &dyn Any) -> Self {
+        let witness = wire.state().witness.clone();
+        let call = witness
+            .as_ref()
+            .map_or(0, |witness| witness.began(call, request));
+        Self { witness, call }
+    }
+
+    fn end<T>(mut self, answer: CriResult<T>) -> CriResult<T> {
+        if let Some(witness) = self.witness.take() {
+            witness.ended(self.call, Some(answer.as_ref().map(|_| ())));
+        }
+        answer
+    }
+}
+
+impl Drop for Seen {
+    fn drop(&mut self) {
+        if let Some(witness) = self.witness.take() {
+            witness.ended(self.call, None);
+        }
+    }
+}
+
 macro_rules! carry {
     ($($method:ident $request:ident $response:ident;)*) => {
         #[async_trait]
@@ -147,8 +207,9 @@ macro_rules! carry {
                     let state = self.state();
                     (state.finishes, state.ignores.contains(<v1::$request as Call>::NAME))
                 };
+                let seen = Seen::new(self, <v1::$request as Call>::NAME, &request);
                 if ignored {
-                    return Ok(v1::$response::default());
+                    return seen.end(Ok(v1::$response::default()));
                 }
                 let mut under_way = UnderWay::new(self, &request);
                 let sim = self.sim.clone();
@@ -159,7 +220,7 @@ macro_rules! carry {
                     call.await
                 };
                 under_way.starts = None;
-                answer.map(|answer| self.with_lost(answer))
+                seen.end(answer.map(|answer| self.with_lost(answer)))
             })*
         }
     };
@@ -180,4 +241,5 @@ carry! {
     remove_container RemoveContainerRequest RemoveContainerResponse;
     list_containers ListContainersRequest ListContainersResponse;
     container_status ContainerStatusRequest ContainerStatusResponse;
+    exec_sync ExecSyncRequest ExecSyncResponse;
 }

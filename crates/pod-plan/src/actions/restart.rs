@@ -1,13 +1,49 @@
 //! Whether an ended container may start again.
 
-use rubelet_api::pod::RestartPolicy;
+use rubelet_api::{
+    container::{Container, RestartAction},
+    pod::RestartPolicy,
+};
 
-/// The restart policy applied to an exit code (kubelet: `ShouldContainerBeRestarted`).
+use crate::{observed::ContainerPhase, plan::PodSnapshot};
+
+/// The restart policy that holds for a container: its own, else the pod's.
 #[must_use]
-pub fn should_restart(policy: RestartPolicy, exit_code: i32) -> bool {
-    match policy {
+pub fn policy_of(container: &Container, pod: RestartPolicy) -> RestartPolicy {
+    container.restart_policy.unwrap_or(pod)
+}
+
+/// Rules and policies applied to an exit code (kubelet: `ContainerShouldRestart`).
+#[must_use]
+pub fn should_restart(container: &Container, pod: RestartPolicy, exit_code: i32) -> bool {
+    if container.restart_policy.is_some() && container.matching_rule(exit_code).is_some() {
+        return true;
+    }
+    match policy_of(container, pod) {
         RestartPolicy::Always => true,
         RestartPolicy::OnFailure => exit_code != 0,
         RestartPolicy::Never => false,
+    }
+}
+
+/// True if an end with this exit code restarts the whole pod in place (KEP-5532).
+#[must_use]
+pub(crate) fn restarts_all(container: &Container, exit_code: i32) -> bool {
+    container.restart_policy.is_some()
+        && container.matching_rule(exit_code) == Some(RestartAction::RestartAllContainers)
+}
+
+/// True if an operator wants the newest instance of this container replaced.
+#[must_use]
+pub(crate) fn is_asked(snapshot: &PodSnapshot<'_>, name: &str) -> bool {
+    let Some(intent) = snapshot.intents.restarts.get(name) else {
+        return false;
+    };
+    let newest = snapshot.observed.newest(name);
+    match (&intent.instance, newest) {
+        (Some(instance), Some(found)) => {
+            found.id == *instance && !matches!(found.phase, ContainerPhase::Created)
+        }
+        _ => false,
     }
 }

@@ -4,10 +4,10 @@ use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
 
-use super::Actions;
+use super::{Actions, kill::kill};
 use crate::{
     observed::{ContainerPhase, ObservedContainer, ObservedPod},
-    plan::{DeadContainer, Kill, PodSnapshot, Step},
+    plan::{DeadContainer, Kill, PodSnapshot, Step, Turn},
     why::{KillCause, Why},
 };
 
@@ -49,19 +49,26 @@ pub(super) fn decide(snapshot: &PodSnapshot<'_>, grace: Duration, now: Timestamp
     actions
 }
 
-/// Stops all containers that may run, at the same time, and then all sandboxes.
+/// Stops all containers that may run, sidecars after the others, and then all sandboxes.
 pub(super) fn halt(
     snapshot: &PodSnapshot<'_>,
     actions: &mut Actions,
     grace: Duration,
     cause: KillCause,
 ) {
+    let spec = &snapshot.pod.spec;
     let kills: Vec<Kill> = running(snapshot.observed)
-        .map(|found| Kill {
-            name: found.name.clone(),
-            id: found.id.clone(),
-            grace,
-            message: format!("Stopping container {}", found.name).into(),
+        .map(|found| {
+            let message = format!("Stopping container {}", found.name);
+            let turn = match spec.sidecar(&found.name) {
+                Some((place, _)) => Turn::Sidecar(place),
+                None if spec.containers.iter().any(|c| c.name == found.name) => Turn::Regular,
+                None => Turn::Free,
+            };
+            Kill {
+                turn,
+                ..kill(found, cause, grace, message)
+            }
         })
         .collect();
     for kill in &kills {
@@ -133,8 +140,17 @@ pub(super) fn prune(snapshot: &PodSnapshot<'_>, actions: &mut Actions) {
 
 fn dead(found: &ObservedContainer) -> DeadContainer {
     DeadContainer {
+        keep_log: false,
+        ..dead_keeping_log(found)
+    }
+}
+
+/// A record that goes while its log stays: the next instance counts on from the log's number.
+pub(super) fn dead_keeping_log(found: &ObservedContainer) -> DeadContainer {
+    DeadContainer {
         name: found.name.clone(),
         id: found.id.clone(),
         restart_count: found.restart_count,
+        keep_log: true,
     }
 }

@@ -1,6 +1,7 @@
 //! `ContainerConfig`.
 
 use rubelet_api::{container::Container, pod::Pod};
+use rubelet_base::ContainerId;
 use rubelet_cri::v1;
 
 use super::{env, expand::expand, labels, security, security::ImageUser};
@@ -24,6 +25,8 @@ pub struct ContainerInputs {
     pub seccomp_default: bool,
     /// Folder of Localhost seccomp profiles.
     pub seccomp_root: String,
+    /// The container whose processes an ephemeral container sees.
+    pub target: Option<ContainerId>,
 }
 
 /// Builds the configuration from which a runtime makes a container.
@@ -70,6 +73,7 @@ pub fn container_config(
                 &inputs.image_user,
                 inputs.seccomp_default,
                 &inputs.seccomp_root,
+                inputs.target.as_ref(),
             )),
         }),
         envs: inputs

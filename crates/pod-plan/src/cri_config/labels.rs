@@ -31,6 +31,11 @@ pub const TERMINATION_PATH: &str = "io.kubernetes.container.terminationMessagePa
 pub const TERMINATION_POLICY: &str = "io.kubernetes.container.terminationMessagePolicy";
 /// Annotation: ports as JSON.
 pub const PORTS: &str = "io.kubernetes.container.ports";
+/// Annotation: the preStop hook, the JSON of a v1 LifecycleHandler.
+pub const PRE_STOP: &str = "io.kubernetes.container.preStopHandler";
+/// Annotation: the grace period in seconds of a pod that was being deleted when the container was
+/// made; counts before [`GRACE_PERIOD`].
+pub const DELETION_GRACE_PERIOD: &str = "io.kubernetes.pod.deletionGracePeriod";
 /// Annotation: the pod's termination grace period in seconds.
 pub const GRACE_PERIOD: &str = "io.kubernetes.pod.terminationGracePeriod";
 
@@ -94,6 +99,10 @@ pub fn container_annotations(
     ]);
     if !container.ports.is_empty() {
         annotations.insert(PORTS.to_owned(), ports_json(container));
+    }
+    let lifecycle = container.lifecycle.as_ref();
+    if let Some(json) = lifecycle.and_then(|lifecycle| lifecycle.pre_stop_json.as_ref()) {
+        annotations.insert(PRE_STOP.to_owned(), json.to_string());
     }
     if let Some(definition) = &container.definition {
         annotations.insert(DEFINITION_ANNOTATION.to_owned(), definition.0.to_string());

@@ -55,9 +55,7 @@ pub fn sandbox_config(pod: &Pod, inputs: SandboxInputs) -> v1::PodSandboxConfig 
                 readonly_rootfs: false,
                 supplemental_groups: security::supplemental_groups(pod),
                 supplemental_groups_policy: security::groups_policy(pod),
-                privileged: spec
-                    .all_containers()
-                    .any(|container| container.security.privileged),
+                privileged: is_privileged(pod),
                 seccomp: Some(v1::SecurityProfile::default()),
                 apparmor: None,
                 ..v1::LinuxSandboxSecurityContext::default()
@@ -74,14 +72,26 @@ pub fn sandbox_config(pod: &Pod, inputs: SandboxInputs) -> v1::PodSandboxConfig 
     }
 }
 
-/// Host ports of regular containers; the runtime's network plugin maps them.
+/// Runtimes refuse a privileged container where this is false. They look at the configuration that
+/// comes with the container, so that it may change under a sandbox.
+fn is_privileged(pod: &Pod) -> bool {
+    let ephemeral = pod.spec.ephemeral_containers.iter();
+    pod.spec
+        .all_containers()
+        .chain(ephemeral.map(|one| &one.container))
+        .any(|container| container.security.privileged)
+}
+
+/// Host ports of the containers that run side by side; the runtime's network plugin maps them.
 fn port_mappings(pod: &Pod) -> Vec<v1::PortMapping> {
     if pod.spec.host_network {
         return Vec::new();
     }
+    let sidecars = pod.spec.sidecars().map(|(_, sidecar)| sidecar);
     pod.spec
         .containers
         .iter()
+        .chain(sidecars)
         .flat_map(|container| &container.ports)
         .filter_map(|port| {
             Some(v1::PortMapping {

@@ -5,6 +5,7 @@ use rubelet_api::{
     pod::Pod,
     security::{Profile, SeLinux},
 };
+use rubelet_base::ContainerId;
 use rubelet_cri::v1;
 
 /// Paths hidden from unprivileged containers with the default `procMount`.
@@ -93,6 +94,7 @@ pub(super) fn container(
     image: &ImageUser,
     seccomp_default: bool,
     seccomp_root: &str,
+    target: Option<&ContainerId>,
 ) -> v1::LinuxContainerSecurityContext {
     let (own, shared) = (&container.security.shared, &pod.spec.security.shared);
     let security = &container.security;
@@ -130,7 +132,7 @@ pub(super) fn container(
             add_ambient_capabilities: Vec::new(),
         }),
         privileged: security.privileged,
-        namespace_options: Some(namespaces(pod)),
+        namespace_options: Some(container_namespaces(pod, target)),
         selinux_options: own
             .selinux
             .as_ref()
@@ -214,6 +216,19 @@ pub(super) fn namespaces(pod: &Pod) -> v1::NamespaceOption {
         target_id: String::new(),
         userns_options: None,
     }
+}
+
+/// A target counts only where each container has its own processes; elsewhere they are shared
+/// anyway.
+fn container_namespaces(pod: &Pod, target: Option<&ContainerId>) -> v1::NamespaceOption {
+    let mut options = namespaces(pod);
+    if let Some(target) = target
+        && options.pid == i32::from(v1::NamespaceMode::Container)
+    {
+        options.pid = v1::NamespaceMode::Target.into();
+        options.target_id = target.as_str().to_owned();
+    }
+    options
 }
 
 pub(super) fn selinux(options: &SeLinux) -> v1::SeLinuxOption {

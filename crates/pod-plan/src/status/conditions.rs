@@ -1,11 +1,41 @@
 //! `status.conditions`, in upstream's order.
 
+mod restarting;
+
 use jiff::Timestamp;
-use rubelet_api::status::{Condition, ContainerState, ContainerStatus, Phase};
+use rubelet_api::{
+    pod::RestartPolicy,
+    status::{Condition, ConditionStatus, ContainerState, ContainerStatus, Phase},
+};
 
 use crate::{actions::Actions, plan::PodSnapshot, plan::Step};
 
-/// All conditions of a pod without readiness gates.
+/// Type of the condition by which others tell why a pod is ended early.
+const DISRUPTION_TARGET: &str = "DisruptionTarget";
+
+/// What a condition says.
+struct Said {
+    status: bool,
+    reason: &'static str,
+    message: String,
+}
+
+impl Said {
+    fn yes() -> Self {
+        Self::because(true, "")
+    }
+
+    fn because(status: bool, reason: &'static str) -> Self {
+        let message = String::new();
+        Self {
+            status,
+            reason,
+            message,
+        }
+    }
+}
+
+/// All conditions of a pod: those of others first, then the agent's own.
 pub(super) fn all(
     snapshot: &PodSnapshot<'_>,
     actions: &Actions,
@@ -14,59 +44,135 @@ pub(super) fn all(
     containers: &[ContainerStatus],
     now: Timestamp,
 ) -> Vec<Condition> {
-    let sandbox_missing = actions
-        .steps
-        .iter()
-        .any(|step| matches!(step, Step::CreateSandbox { .. }))
-        || snapshot.observed.ready_sandbox().is_none();
-    let (ready, reason, message) = containers_ready(phase, containers);
-    let (initialized, init_reason, init_message) =
-        initialized(snapshot, phase, init_containers, containers);
-    [
+    let mut conditions = foreign(snapshot);
+    let containers_ready = containers_ready(snapshot, phase, init_containers, containers);
+    let ready = ready(snapshot, &containers_ready, &conditions);
+    let own = [
         (
             "PodReadyToStartContainers",
-            !sandbox_missing,
-            "",
-            String::new(),
+            Some(has_sandbox(snapshot, actions)),
         ),
-        ("Initialized", initialized, init_reason, init_message),
-        ("Ready", ready, reason, message.clone()),
-        ("ContainersReady", ready, reason, message),
-        ("PodScheduled", true, "", String::new()),
-    ]
-    .into_iter()
-    .map(|(kind, status, reason, message)| {
-        let last_transition = snapshot
-            .previous
-            .and_then(|old| old.conditions.iter().find(|old| *old.kind == *kind))
-            .filter(|old| old.status == status)
-            .map_or(now, |old| old.last_transition);
-        Condition {
+        (
+            "Initialized",
+            Some(initialized(snapshot, phase, init_containers, containers)),
+        ),
+        ("Ready", Some(ready)),
+        ("ContainersReady", Some(containers_ready)),
+        ("PodScheduled", Some(Said::yes())),
+        (
+            crate::plan::ALL_RESTARTING,
+            restarting::say(snapshot, actions, phase),
+        ),
+    ];
+    for (kind, said) in own {
+        let Some(said) = said else { continue };
+        let status = ConditionStatus::from(said.status);
+        let old = snapshot.previous.and_then(|old| old.condition(kind));
+        conditions.push(Condition {
             kind: kind.into(),
             status,
-            reason: reason.into(),
-            message: message.into(),
-            last_transition,
-        }
-    })
-    .collect()
+            reason: said.reason.into(),
+            message: said.message.into(),
+            last_transition: old
+                .filter(|old| old.status == status)
+                .map_or(now, |old| old.last_transition),
+            observed_generation: snapshot.generation,
+        });
+    }
+    conditions
 }
 
-fn containers_ready(phase: Phase, containers: &[ContainerStatus]) -> (bool, &'static str, String) {
-    let unready: Vec<&str> = containers
+/// Conditions that others set. The one that tells why a pod is ended comes last of them.
+fn foreign(snapshot: &PodSnapshot<'_>) -> Vec<Condition> {
+    let mut found: Vec<&crate::intents::ForeignCondition> =
+        snapshot.intents.conditions.iter().collect();
+    found.sort_by_key(|one| &*one.kind == DISRUPTION_TARGET);
+    found
+        .into_iter()
+        .map(|one| Condition {
+            kind: one.kind.clone(),
+            status: one.status,
+            reason: one.reason.clone(),
+            message: one.message.clone(),
+            last_transition: one.last_transition,
+            observed_generation: 0,
+        })
+        .collect()
+}
+
+fn has_sandbox(snapshot: &PodSnapshot<'_>, actions: &Actions) -> Said {
+    let makes_one = |step: &Step| matches!(step, Step::CreateSandbox { .. });
+    let missing = actions.steps.iter().any(makes_one)
+        || actions.sandbox_unusable
+        || snapshot.observed.ready_sandbox().is_none();
+    Said::because(!missing, "")
+}
+
+fn containers_ready(
+    snapshot: &PodSnapshot<'_>,
+    phase: Phase,
+    init_containers: &[ContainerStatus],
+    containers: &[ContainerStatus],
+) -> Said {
+    let spec = &snapshot.pod.spec;
+    let is_ready = |list: &[ContainerStatus], name: &str| {
+        list.iter()
+            .any(|status| *status.name == *name && status.ready)
+    };
+    let sidecars = spec
+        .sidecars()
+        .filter(|(_, one)| !is_ready(init_containers, &one.name));
+    let regular = spec
+        .containers
         .iter()
-        .filter(|status| !status.ready)
-        .map(|status| &*status.name)
+        .filter(|one| !is_ready(containers, &one.name));
+    let unready: Vec<&str> = sidecars
+        .map(|(_, one)| &*one.name)
+        .chain(regular.map(|one| &*one.name))
         .collect();
     match phase {
-        Phase::Succeeded => (false, "PodCompleted", String::new()),
-        Phase::Failed => (false, "PodFailed", String::new()),
-        _ if unready.is_empty() => (true, "", String::new()),
-        _ => (
-            false,
-            "ContainersNotReady",
-            format!("containers with unready status: [{}]", unready.join(" ")),
-        ),
+        Phase::Succeeded => Said::because(false, "PodCompleted"),
+        Phase::Failed => Said::because(false, "PodFailed"),
+        _ if unready.is_empty() => Said::yes(),
+        _ => Said {
+            status: false,
+            reason: "ContainersNotReady",
+            message: format!("containers with unready status: [{}]", unready.join(" ")),
+        },
+    }
+}
+
+/// Ready containers, and readiness gates that are open (KEP-580).
+fn ready(snapshot: &PodSnapshot<'_>, containers: &Said, foreign: &[Condition]) -> Said {
+    if !containers.status {
+        return Said {
+            message: containers.message.clone(),
+            ..*containers
+        };
+    }
+    let shut: Vec<String> = snapshot
+        .pod
+        .spec
+        .readiness_gates
+        .iter()
+        .filter_map(|gate| match foreign.iter().find(|one| one.kind == *gate) {
+            None => Some(format!(
+                "corresponding condition of pod readiness gate \"{gate}\" does not exist."
+            )),
+            Some(one) if !one.status.is_true() => Some(format!(
+                "the status of pod readiness gate \"{gate}\" is not \"True\", but {}",
+                one.status.as_str()
+            )),
+            Some(_) => None,
+        })
+        .collect();
+    if shut.is_empty() {
+        return Said::yes();
+    }
+    Said {
+        status: false,
+        reason: "ReadinessGatesNotReady",
+        message: shut.join(", "),
     }
 }
 
@@ -75,35 +181,43 @@ fn initialized(
     phase: Phase,
     init_containers: &[ContainerStatus],
     containers: &[ContainerStatus],
-) -> (bool, &'static str, String) {
+) -> Said {
     if phase == Phase::Succeeded {
-        return (true, "PodCompleted", String::new());
+        return Said::because(true, "PodCompleted");
     }
-    let once_true = snapshot.previous.is_some_and(|old| {
-        old.conditions
-            .iter()
-            .any(|condition| &*condition.kind == "Initialized" && condition.status)
-    });
+    let old = snapshot
+        .previous
+        .and_then(|old| old.condition("Initialized"));
+    let once_true = old.is_some_and(|old| old.status.is_true());
     let any_started = containers.iter().any(|status| {
         matches!(
             status.state,
             ContainerState::Running { .. } | ContainerState::Terminated(_)
         )
     });
-    let incomplete: Vec<&str> = init_containers
+    let incomplete: Vec<&str> = snapshot
+        .pod
+        .spec
+        .init_containers
         .iter()
-        .filter(|status| !status.ready)
-        .map(|status| &*status.name)
+        .filter(|one| {
+            let status = init_containers.iter().find(|s| s.name == one.name);
+            !status.is_some_and(|status| match one.restart_policy {
+                Some(RestartPolicy::Always) => status.started,
+                _ => status.ready,
+            })
+        })
+        .map(|one| &*one.name)
         .collect();
     if incomplete.is_empty() || any_started || once_true {
-        return (true, "", String::new());
+        return Said::yes();
     }
-    (
-        false,
-        "ContainersNotInitialized",
-        format!(
+    Said {
+        status: false,
+        reason: "ContainersNotInitialized",
+        message: format!(
             "containers with incomplete status: [{}]",
             incomplete.join(" ")
         ),
-    )
+    }
 }

@@ -8,84 +8,130 @@ use rubelet_api::{
 };
 
 use crate::{
-    actions::{Actions, should_restart},
+    actions::{Actions, init_exit_code, is_asked, policy_of, restarts_all, should_restart},
     definition, image,
     observed::{ContainerPhase, Exit, ObservedContainer},
     plan::{PodSnapshot, Target},
+    probe::{Outcome, ProbeKind},
 };
 use rubelet_base::duration::format_go;
 
+/// Reason of a container that waits, or was ended, because all containers are restarted.
+pub(super) const RESTARTING_ALL: &str = "RestartingAllContainers";
 /// Reason of a container that was running and that the runtime no longer knows.
 const STATUS_UNKNOWN: &str = "ContainerStatusUnknown";
 /// Exit code that stands for a container that vanished.
 const VANISHED_EXIT_CODE: i32 = 137;
 
-/// Statuses of init containers in the order of the specification, and of the others by name.
+/// Which list of the specification a container is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Init,
+    Sidecar,
+    Regular,
+    Ephemeral,
+}
+
+impl Kind {
+    fn is_init(self) -> bool {
+        matches!(self, Self::Init | Self::Sidecar)
+    }
+}
+
+/// Statuses of init containers in the order of the specification, and of regular and ephemeral
+/// ones by name.
 pub(super) fn all(
     snapshot: &PodSnapshot<'_>,
     actions: &Actions,
     now: Timestamp,
-) -> (Vec<ContainerStatus>, Vec<ContainerStatus>) {
+) -> [Vec<ContainerStatus>; 3] {
     let spec = &snapshot.pod.spec;
     let any_regular = spec
         .containers
         .iter()
         .any(|container| snapshot.observed.newest(&container.name).is_some());
+    let view = View {
+        snapshot,
+        actions,
+        any_regular,
+        now,
+    };
     let init = spec
         .init_containers
         .iter()
-        .map(|container| one(snapshot, actions, container, true, any_regular, now))
+        .map(|one| match one.restart_policy {
+            Some(RestartPolicy::Always) => view.one(one, Kind::Sidecar),
+            _ => view.one(one, Kind::Init),
+        })
         .collect();
     let mut regular: Vec<ContainerStatus> = spec
         .containers
         .iter()
-        .map(|container| one(snapshot, actions, container, false, any_regular, now))
+        .map(|one| view.one(one, Kind::Regular))
         .collect();
     regular.sort_by(|a, b| a.name.cmp(&b.name));
-    (init, regular)
+    let mut ephemeral: Vec<ContainerStatus> = spec
+        .ephemeral_containers
+        .iter()
+        .map(|one| view.one(&one.container, Kind::Ephemeral))
+        .collect();
+    ephemeral.sort_by(|a, b| a.name.cmp(&b.name));
+    [init, regular, ephemeral]
 }
 
-fn one(
-    snapshot: &PodSnapshot<'_>,
-    actions: &Actions,
-    container: &Container,
-    is_init: bool,
+struct View<'a> {
+    snapshot: &'a PodSnapshot<'a>,
+    actions: &'a Actions,
     any_regular: bool,
     now: Timestamp,
-) -> ContainerStatus {
-    let old = snapshot.previous.and_then(|status| {
-        let list = if is_init {
-            &status.init_containers
-        } else {
-            &status.containers
+}
+
+impl View<'_> {
+    fn one(&self, container: &Container, kind: Kind) -> ContainerStatus {
+        let snapshot = self.snapshot;
+        let old = snapshot.published(&container.name);
+        let (newest, before) = snapshot.observed.newest_two(&container.name);
+        let mut status = match newest {
+            Some(found) => seen(container, found, before, old),
+            None => unseen(snapshot, container, old, kind, self.any_regular),
         };
-        list.iter().find(|status| status.name == container.name)
-    });
-    let (newest, before) = snapshot.observed.newest_two(&container.name);
-    let mut status = match newest {
-        Some(found) => seen(container, found, before, old),
-        None => unseen(snapshot, container, old, is_init, any_regular),
-    };
-    status.restart_count = status
-        .restart_count
-        .max(old.map_or(0, |old| old.restart_count));
-    wait_for_restart(
-        snapshot,
-        actions,
-        container,
-        newest,
-        is_init,
-        now,
-        &mut status,
-    );
-    let running = matches!(status.state, ContainerState::Running { .. });
-    status.started = running;
-    status.ready = if is_init {
-        matches!(&status.state, ContainerState::Terminated(end) if end.exit_code == 0)
-    } else {
-        running
-    };
-    status
+        status.restart_count = status
+            .restart_count
+            .max(old.map_or(0, |old| old.restart_count));
+        if kind != Kind::Ephemeral || newest.is_none() {
+            wait_for_restart(
+                snapshot,
+                self.actions,
+                container,
+                newest,
+                kind.is_init(),
+                self.now,
+                &mut status,
+            );
+        }
+        let running = newest.filter(|_| matches!(status.state, ContainerState::Running { .. }));
+        status.started = match kind {
+            Kind::Sidecar | Kind::Regular => {
+                running.is_some_and(|found| snapshot.started(container, found))
+            }
+            Kind::Init | Kind::Ephemeral => running.is_some(),
+        };
+        status.ready = match kind {
+            Kind::Init => {
+                matches!(&status.state, ContainerState::Terminated(end) if end.exit_code == 0)
+            }
+            Kind::Sidecar | Kind::Regular => {
+                status.started
+                    && running.is_some_and(|found| {
+                        container.readiness.is_none()
+                            || snapshot.probe_outcome(found, ProbeKind::Readiness)
+                                == Some(Outcome::Success)
+                    })
+            }
+            Kind::Ephemeral => false,
+        };
+        status
+    }
 }
 
 /// A container of which the runtime has a record.
@@ -142,32 +188,41 @@ fn unseen(
     snapshot: &PodSnapshot<'_>,
     container: &Container,
     old: Option<&ContainerStatus>,
-    is_init: bool,
+    kind: Kind,
     any_regular: bool,
 ) -> ContainerStatus {
-    let fresh = || ContainerStatus {
-        name: container.name.clone(),
-        image: container.image.clone(),
-        image_id: "".into(),
-        container_id: "".into(),
-        ready: false,
-        started: false,
-        restart_count: 0,
-        state: default_waiting(snapshot, is_init),
-        last_state: None,
-    };
+    let completed = kind == Kind::Init && any_regular;
     let Some(old) = old else {
-        let mut status = fresh();
-        if is_init && any_regular {
-            status.state = ContainerState::Terminated(completed_unseen());
-        }
-        return status;
+        return ContainerStatus {
+            name: container.name.clone(),
+            image: container.image.clone(),
+            image_id: "".into(),
+            container_id: "".into(),
+            ready: false,
+            started: false,
+            restart_count: 0,
+            state: if completed {
+                ContainerState::Terminated(completed_unseen())
+            } else {
+                default_waiting(snapshot, kind)
+            },
+            last_state: None,
+        };
     };
     let mut status = old.clone();
+    let starts_again = snapshot.target == Target::Run;
     match &old.state {
-        ContainerState::Waiting { .. } => status.state = default_waiting(snapshot, is_init),
+        ContainerState::Waiting { .. } => status.state = default_waiting(snapshot, kind),
+        ContainerState::Terminated(end) if starts_again && snapshot.was_restarting_all() => {
+            let mut end = end.clone();
+            if !restarts_all(container, end.exit_code) {
+                end.reason = RESTARTING_ALL.into();
+            }
+            status.last_state = Some(end);
+            status.state = waiting(RESTARTING_ALL, "");
+        }
         ContainerState::Terminated(_) => {}
-        ContainerState::Running { .. } if is_init && any_regular => {
+        ContainerState::Running { .. } if completed => {
             status.state = ContainerState::Terminated(completed_unseen());
         }
         ContainerState::Running { started_at } => {
@@ -175,20 +230,17 @@ fn unseen(
             end.message = "The container could not be located when the pod was deleted.  \
                            The container used to be Running"
                 .into();
-            if snapshot.target == Target::Run && may_start_again(snapshot) {
+            let policy = policy_of(container, snapshot.pod.spec.restart_policy);
+            if starts_again && policy != RestartPolicy::Never && kind != Kind::Ephemeral {
                 status.last_state = Some(end);
                 status.restart_count = old.restart_count.saturating_add(1);
-                status.state = default_waiting(snapshot, is_init);
+                status.state = default_waiting(snapshot, kind);
             } else {
                 status.state = ContainerState::Terminated(end);
             }
         }
     }
     status
-}
-
-fn may_start_again(snapshot: &PodSnapshot<'_>) -> bool {
-    snapshot.pod.spec.restart_policy != RestartPolicy::Never
 }
 
 /// A terminated container that is to start again is shown as waiting, with the reason of the last
@@ -204,6 +256,7 @@ fn wait_for_restart(
 ) {
     if snapshot.target != Target::Run
         || actions.deadline_exceeded
+        || actions.restarting_all
         || snapshot.previous.is_some_and(|old| old.phase.is_terminal())
     {
         return;
@@ -212,14 +265,17 @@ fn wait_for_restart(
     let restarts = match (newest, exit) {
         (None, _) => true,
         (Some(found), Some(exit)) => {
-            let failed = if is_init { exit.failed() } else { true };
-            let code = if is_init && exit.code == 0 && failed {
-                137
+            // An init container that ended well is through; a sidecar never is.
+            let sidecar = container.restart_policy == Some(RestartPolicy::Always);
+            let counts = !is_init || sidecar || exit.failed();
+            let code = if is_init {
+                init_exit_code(exit)
             } else {
                 exit.code
             };
             definition::container_changed(container, found)
-                || (failed && should_restart(snapshot.pod.spec.restart_policy, code))
+                || is_asked(snapshot, &container.name)
+                || counts && should_restart(container, snapshot.pod.spec.restart_policy, code)
         }
         (Some(found), None) => matches!(found.phase, ContainerPhase::Created),
     };
@@ -243,7 +299,17 @@ fn wait_for_restart(
             CRASH_LOOP_BACK_OFF.into(),
             crash_message(snapshot, container, delay),
         ),
-        (None, None) => return,
+        // The back-off is over: it is shown until the next instance is there.
+        (None, None) => match snapshot.published(&container.name) {
+            Some(ContainerStatus {
+                container_id,
+                state: ContainerState::Waiting { reason, message },
+                ..
+            }) if **reason == *CRASH_LOOP_BACK_OFF && *container_id == status.container_id => {
+                (reason.clone(), message.clone())
+            }
+            _ => return,
+        },
     };
     let state = std::mem::replace(&mut status.state, waiting(&reason, &message));
     if let ContainerState::Terminated(end) = state {
@@ -271,8 +337,8 @@ fn crash_message(
     .into()
 }
 
-fn default_waiting(snapshot: &PodSnapshot<'_>, is_init: bool) -> ContainerState {
-    if is_init || !snapshot.pod.spec.init_containers.is_empty() {
+fn default_waiting(snapshot: &PodSnapshot<'_>, kind: Kind) -> ContainerState {
+    if kind.is_init() || kind == Kind::Regular && !snapshot.pod.spec.init_containers.is_empty() {
         waiting("PodInitializing", "")
     } else {
         waiting("ContainerCreating", "")

@@ -7,10 +7,10 @@ use rubelet_api::status::{ContainerState, ContainerStatus, Terminated};
 const MAX_POD_BYTES: usize = 12 * 1024;
 
 /// Gives each container an equal part of what the pod may say, and cuts off what is more.
-pub(super) fn limit(init_containers: &mut [ContainerStatus], containers: &mut [ContainerStatus]) {
-    let count = init_containers.len() + containers.len();
+pub(super) fn limit(lists: &mut [Vec<ContainerStatus>]) {
+    let count: usize = lists.iter().map(Vec::len).sum();
     let limit = MAX_POD_BYTES / count.max(1);
-    for status in init_containers.iter_mut().chain(containers) {
+    for status in lists.iter_mut().flatten() {
         if let ContainerState::Terminated(end) = &mut status.state {
             cut(end, limit);
         }
@@ -56,10 +56,10 @@ mod tests {
     fn each_container_has_an_equal_part_of_what_the_pod_may_say() {
         let long = "é".repeat(2048);
         for (count, kept) in [(1, 4096), (3, 4096), (4, 3072), (5, 2456)] {
-            let mut all: Vec<_> = (0..count).map(|_| ended(&long)).collect();
-            let (init, regular) = all.split_at_mut(1);
-            limit(init, regular);
-            for status in &all {
+            let regular = (1..count).map(|_| ended(&long)).collect();
+            let mut all = [vec![ended(&long)], regular];
+            limit(&mut all);
+            for status in all.iter().flatten() {
                 let ContainerState::Terminated(end) = &status.state else {
                     panic!("{status:?}");
                 };

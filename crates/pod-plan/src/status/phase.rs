@@ -1,58 +1,65 @@
 //! `status.phase` (kubelet: `getPhase`).
 
 use rubelet_api::{
+    container::Container,
     pod::{PodSpec, RestartPolicy},
     status::{ContainerState, ContainerStatus, Phase},
 };
 
+use super::containers::RESTARTING_ALL;
 use crate::actions::should_restart;
 
+/// What the phase follows from.
+pub(super) struct Facts<'a> {
+    pub(super) spec: &'a PodSpec,
+    pub(super) init_containers: &'a [ContainerStatus],
+    pub(super) containers: &'a [ContainerStatus],
+    /// A regular container was made in the current sandbox: the pod was initialised.
+    pub(super) initialized: bool,
+    /// All containers are being restarted: nothing has ended for good.
+    pub(super) restarting_all: bool,
+    /// The pod ends, and its source is one that wants to be told how it ended.
+    pub(super) ends: bool,
+}
+
+#[derive(Default)]
+struct Counts {
+    failed_init: usize,
+    pending_init: usize,
+    pending_sidecars: usize,
+    running: usize,
+    waiting: usize,
+    stopped: usize,
+    succeeded: usize,
+    restartable: usize,
+}
+
 /// The phase that follows from the container states.
-pub(super) fn of(
-    spec: &PodSpec,
-    init_containers: &[ContainerStatus],
-    containers: &[ContainerStatus],
-) -> Phase {
-    let (mut pending_init, mut failed_init) = (0, 0);
-    for status in init_containers {
-        match (&status.state, &status.last_state) {
-            (ContainerState::Terminated(end), _) if end.exit_code != 0 => {
-                if should_restart(spec.restart_policy, end.exit_code) {
-                    pending_init += 1;
-                } else {
-                    failed_init += 1;
-                }
-            }
-            (ContainerState::Terminated(_), _) => {}
-            _ => pending_init += 1,
+pub(super) fn of(facts: &Facts<'_>) -> Phase {
+    let mut counts = Counts::default();
+    let spec = facts.spec;
+    for container in &spec.init_containers {
+        let status = find(facts.init_containers, container);
+        if container.restart_policy == Some(RestartPolicy::Always) {
+            counts.sidecar(status);
+        } else {
+            counts.init(facts, container, status);
         }
     }
-    let (mut running, mut stopped, mut succeeded, mut waiting, mut restartable) = (0, 0, 0, 0, 0);
-    for status in containers {
-        match (&status.state, &status.last_state) {
-            (ContainerState::Running { .. }, _) => running += 1,
-            (ContainerState::Terminated(end), _) => {
-                stopped += 1;
-                succeeded += usize::from(end.exit_code == 0);
-                restartable += usize::from(should_restart(spec.restart_policy, end.exit_code));
-            }
-            (ContainerState::Waiting { .. }, Some(end)) => {
-                stopped += 1;
-                restartable += usize::from(should_restart(spec.restart_policy, end.exit_code));
-            }
-            (ContainerState::Waiting { .. }, None) => waiting += 1,
-        }
+    for container in &spec.containers {
+        counts.regular(facts, container, find(facts.containers, container));
     }
-    if failed_init > 0 {
+    let pending_sidecar = counts.pending_sidecars > 0 && !facts.initialized;
+    if counts.failed_init > 0 {
         Phase::Failed
-    } else if pending_init > 0 || waiting > 0 {
+    } else if counts.pending_init > 0 || pending_sidecar || counts.waiting > 0 {
         Phase::Pending
-    } else if running > 0 {
+    } else if counts.running > 0 {
         Phase::Running
-    } else if stopped > 0 {
-        if spec.restart_policy == RestartPolicy::Always || restartable > 0 {
+    } else if counts.stopped > 0 {
+        if !facts.ends && counts.restartable > 0 {
             Phase::Running
-        } else if stopped == succeeded {
+        } else if counts.stopped == counts.succeeded {
             Phase::Succeeded
         } else {
             Phase::Failed
@@ -60,4 +67,69 @@ pub(super) fn of(
     } else {
         Phase::Pending
     }
+}
+
+fn find<'a>(list: &'a [ContainerStatus], container: &Container) -> Option<&'a ContainerStatus> {
+    list.iter().find(|status| status.name == container.name)
+}
+
+impl Counts {
+    fn init(&mut self, facts: &Facts<'_>, container: &Container, status: Option<&ContainerStatus>) {
+        let Some(status) = status else {
+            self.pending_init += 1;
+            return;
+        };
+        match (&status.state, &status.last_state) {
+            (ContainerState::Terminated(end), _) | (ContainerState::Waiting { .. }, Some(end)) => {
+                let restarts = restartable(facts, container, end.exit_code, &end.reason);
+                self.failed_init += usize::from(end.exit_code != 0 && !restarts);
+            }
+            _ => self.pending_init += 1,
+        }
+    }
+
+    fn sidecar(&mut self, status: Option<&ContainerStatus>) {
+        match status.map(|status| (&status.state, &status.last_state, status.started)) {
+            Some((ContainerState::Running { .. }, _, started)) => {
+                self.pending_sidecars += usize::from(!started);
+                self.running += 1;
+            }
+            // Sidecars that ended do not count.
+            Some((ContainerState::Terminated(_), ..) | (_, Some(_), _)) => {}
+            Some((ContainerState::Waiting { .. }, None, _)) | None => {
+                self.pending_sidecars += 1;
+                self.waiting += 1;
+            }
+        }
+    }
+
+    fn regular(
+        &mut self,
+        facts: &Facts<'_>,
+        container: &Container,
+        status: Option<&ContainerStatus>,
+    ) {
+        match status.map(|status| (&status.state, &status.last_state)) {
+            Some((ContainerState::Running { .. }, _)) => self.running += 1,
+            Some((ContainerState::Terminated(end), _)) => {
+                self.stopped += 1;
+                self.succeeded += usize::from(end.exit_code == 0);
+                let restarts = restartable(facts, container, end.exit_code, &end.reason);
+                self.restartable += usize::from(restarts);
+            }
+            Some((ContainerState::Waiting { reason, .. }, Some(end))) => {
+                self.stopped += 1;
+                let restarts = restartable(facts, container, end.exit_code, &end.reason)
+                    || &**reason == RESTARTING_ALL;
+                self.restartable += usize::from(restarts);
+            }
+            Some((ContainerState::Waiting { .. }, None)) | None => self.waiting += 1,
+        }
+    }
+}
+
+fn restartable(facts: &Facts<'_>, container: &Container, exit_code: i32, reason: &str) -> bool {
+    facts.restarting_all
+        || reason == RESTARTING_ALL
+        || should_restart(container, facts.spec.restart_policy, exit_code)
 }

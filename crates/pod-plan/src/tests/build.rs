@@ -1,11 +1,14 @@
 //! Pods and observations for tests, written in few words.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use rubelet_api::{
-    container::{Container, DefinitionHash, PullPolicy, TerminationMessagePolicy},
+    container::{
+        Container, DefinitionHash, PullPolicy, RestartAction, RestartRule, TerminationMessagePolicy,
+    },
     pod::{Pod, PodSource, PodSpec, RestartPolicy},
+    probe::{Probe, ProbeHandler},
     resources::Resources,
     security::ContainerSecurity,
     status::PodStatus,
@@ -13,8 +16,8 @@ use rubelet_api::{
 use rubelet_base::PodName;
 
 use crate::{
-    History, ObservedContainer, ObservedPod, ObservedSandbox, PlanSettings, PodPlan, PodSnapshot,
-    Target,
+    History, Intents, ObservedContainer, ObservedPod, ObservedSandbox, Outcome, PlanSettings,
+    PodPlan, PodSnapshot, ProbeKind, ProbeOutcomes, Target,
     observed::{ContainerPhase, Exit},
     plan,
 };
@@ -35,6 +38,12 @@ pub(super) fn container(name: &str) -> Container {
         env: vec![],
         ports: vec![],
         resources: Resources::default(),
+        restart_policy: None,
+        restart_rules: vec![],
+        liveness: None,
+        readiness: None,
+        startup: None,
+        lifecycle: None,
         mounts: vec![],
         termination_message_path: "/dev/termination-log".into(),
         termination_message_policy: TerminationMessagePolicy::File,
@@ -96,6 +105,8 @@ pub(super) fn found(name: &str, count: u32, phase: ContainerPhase) -> ObservedCo
         image_ref: "img@sha256:1".into(),
         hash: "h1".into(),
         definition: Some("v1:0".into()),
+        pre_stop: None,
+        grace: None,
     }
 }
 
@@ -134,6 +145,8 @@ pub(super) struct Node {
     pub(super) history: History,
     pub(super) status: Option<PodStatus>,
     pub(super) target: Target,
+    pub(super) probes: ProbeOutcomes,
+    pub(super) intents: Intents,
 }
 
 impl Node {
@@ -142,6 +155,8 @@ impl Node {
             history: History::default(),
             status: None,
             target: Target::Run,
+            probes: ProbeOutcomes::default(),
+            intents: Intents::default(),
         }
     }
 
@@ -154,6 +169,9 @@ impl Node {
                 previous: self.status.as_ref(),
                 target: self.target,
                 settings: &PlanSettings::default(),
+                probes: &self.probes,
+                intents: &self.intents,
+                generation: 0,
             },
             at(now),
         );
@@ -178,6 +196,8 @@ pub(super) fn short(plan: &PodPlan) -> Vec<String> {
                 Some(count) => format!("start {name} #{count} in {sandbox}"),
                 None => format!("start {name} in {sandbox}"),
             },
+            NoteRestart { name, .. } => format!("note restart of {name}"),
+            PostStart { id, .. } => format!("post start {id}"),
             StartCreated { id, .. } => format!("start created {id}"),
             KillContainers(kills) => {
                 let ids: Vec<_> = kills.iter().map(|kill| kill.id.to_string()).collect();
@@ -206,7 +226,7 @@ fn join(ids: &[rubelet_base::SandboxId]) -> String {
 pub(super) fn said(status: &PodStatus) -> String {
     use rubelet_api::status::ContainerState::*;
     let mut words = vec![status.phase.as_str().to_owned()];
-    for one in status.init_containers.iter().chain(&status.containers) {
+    for one in status.all_containers() {
         let state = match &one.state {
             Waiting { reason, .. } => reason.to_string(),
             Running { .. } => "Running".to_owned(),
@@ -215,4 +235,86 @@ pub(super) fn said(status: &PodStatus) -> String {
         words.push(format!("{}:{state}", one.name));
     }
     words.join(" ")
+}
+
+/// Records of sandbox 0 in few words: `a=run`, `b#2=exit:1`, `c=created`, `d=unknown`, `e=oom`.
+pub(super) fn records(text: &str) -> Vec<ObservedContainer> {
+    text.split_whitespace()
+        .map(|word| {
+            let (name, state) = word.split_once('=').unwrap();
+            let (name, count) = name.split_once('#').unwrap_or((name, "0"));
+            let phase = match state.split_once(':') {
+                Some(("exit", code)) => exited(code.parse().unwrap()),
+                None if state == "run" => running(),
+                None if state == "created" => ContainerPhase::Created,
+                None if state == "unknown" => ContainerPhase::Unknown,
+                None if state == "oom" => ContainerPhase::Exited(Exit {
+                    reason: "OOMKilled".into(),
+                    ..exited(137).exit().cloned().unwrap()
+                }),
+                _ => panic!("{word}"),
+            };
+            found(name, count.parse().unwrap(), phase)
+        })
+        .collect()
+}
+
+/// A sidecar.
+pub(super) fn sidecar(name: &str) -> Container {
+    Container {
+        restart_policy: Some(RestartPolicy::Always),
+        ..container(name)
+    }
+}
+
+/// Any probe.
+pub(super) fn probe() -> Box<Probe> {
+    Box::new(Probe {
+        handler: ProbeHandler::Exec(vec!["true".into()]),
+        initial_delay: Duration::ZERO,
+        period: Duration::from_secs(10),
+        timeout: Duration::from_secs(1),
+        success_threshold: 1,
+        failure_threshold: 3,
+        termination_grace: None,
+    })
+}
+
+/// `Restart` or `RestartAllContainers` where the container ends with one of these codes.
+pub(super) fn rule(action: RestartAction, codes: &[i32]) -> RestartRule {
+    RestartRule {
+        action,
+        negated: false,
+        exit_codes: codes.into(),
+    }
+}
+
+impl Node {
+    /// What the plan is for these records of a good sandbox: the steps, and what is said.
+    pub(super) fn in_sandbox(&mut self, pod: &Pod, text: &str) -> (Vec<String>, String) {
+        let observed = seen(vec![sandbox(pod, 0, true)], records(text));
+        let plan = self.plan(pod, &observed, 100);
+        (short(&plan), said(&plan.status))
+    }
+
+    /// Notes what a probe says of instance 0 of a container.
+    pub(super) fn probed(mut self, name: &str, kind: ProbeKind, outcome: Outcome) -> Self {
+        self.probes
+            .set(format!("{name}0").as_str().into(), kind, outcome);
+        self
+    }
+}
+
+/// True conditions with a plus, others with a minus, and why.
+pub(super) fn conditions(status: &PodStatus) -> Vec<String> {
+    status
+        .conditions
+        .iter()
+        .map(|one| {
+            let mark = if one.status.is_true() { '+' } else { '-' };
+            format!("{mark}{} {} {}", one.kind, one.reason, one.message)
+                .trim_end()
+                .to_owned()
+        })
+        .collect()
 }

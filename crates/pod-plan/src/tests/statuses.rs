@@ -1,21 +1,8 @@
 //! Conditions, counts and addresses.
 
-use rubelet_api::{pod::RestartPolicy::*, status::PodStatus};
+use rubelet_api::pod::RestartPolicy::*;
 
 use super::build::*;
-
-fn conditions(status: &PodStatus) -> Vec<String> {
-    status
-        .conditions
-        .iter()
-        .map(|one| {
-            let mark = if one.status { '+' } else { '-' };
-            format!("{mark}{} {} {}", one.kind, one.reason, one.message)
-                .trim_end()
-                .to_owned()
-        })
-        .collect()
-}
 
 #[test]
 fn conditions_follow_the_containers() {

@@ -9,8 +9,8 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use bytes::Bytes;
-use http::{Request, StatusCode, header};
-use http_body_util::{BodyExt as _, Empty};
+use http::{Method, Request, StatusCode, header};
+use http_body_util::{BodyExt as _, Full};
 use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
 use rubelet_server::{Resource, group};
@@ -25,6 +25,24 @@ const ANSWER_DEADLINE: Duration = Duration::from_secs(15);
 /// The running agent.
 pub(super) struct Agent {
     socket: PathBuf,
+}
+
+/// A request.
+pub(super) struct Call<'a> {
+    pub(super) method: Method,
+    pub(super) url: &'a Url,
+    /// Media type and body.
+    pub(super) body: Option<(&'static str, Value)>,
+}
+
+impl<'a> Call<'a> {
+    fn get(url: &'a Url) -> Self {
+        Self {
+            method: Method::GET,
+            url,
+            body: None,
+        }
+    }
 }
 
 /// Why a request has no answer.
@@ -54,7 +72,12 @@ impl Agent {
 
     /// Fetches a JSON document.
     pub(super) async fn get(&self, url: &Url) -> Result<Value, CallError> {
-        let body = self.open(url).await?.0.collect().await;
+        self.call(Call::get(url)).await
+    }
+
+    /// Sends a request whose answer is a JSON document.
+    pub(super) async fn call(&self, call: Call<'_>) -> Result<Value, CallError> {
+        let body = self.answer(call).await?.0.collect().await;
         let bytes = body
             .context("the agent cut its answer off")
             .map_err(CallError::Broken)?;
@@ -78,9 +101,13 @@ impl Agent {
         }
     }
 
-    /// Sends a request and waits for the beginning of the answer.
+    /// Asks for something and waits for the beginning of the answer.
     pub(super) async fn open(&self, url: &Url) -> Result<Pieces, CallError> {
-        let answer = tokio::time::timeout(ANSWER_DEADLINE, self.send(url)).await;
+        self.answer(Call::get(url)).await
+    }
+
+    async fn answer(&self, call: Call<'_>) -> Result<Pieces, CallError> {
+        let answer = tokio::time::timeout(ANSWER_DEADLINE, self.send(call)).await;
         let response = answer.map_err(|_| {
             let seconds = ANSWER_DEADLINE.as_secs();
             let path = self.socket.display();
@@ -102,7 +129,7 @@ impl Agent {
         ))
     }
 
-    async fn send(&self, url: &Url) -> Result<http::Response<Incoming>, CallError> {
+    async fn send(&self, call: Call<'_>) -> Result<http::Response<Incoming>, CallError> {
         let stream = UnixStream::connect(&self.socket).await;
         let stream = stream.map_err(|error| CallError::Away(self.unreachable(error)))?;
         let broken = |error| {
@@ -115,10 +142,19 @@ impl Agent {
             .map_err(broken)?;
         // Its error shows up at the answer as well.
         tokio::spawn(async move { connection.await.ok() });
-        let request = Request::get(url.as_str())
+        let mut request = Request::builder()
+            .method(call.method)
+            .uri(call.url.as_str())
             .header(header::HOST, "rubelet")
-            .header(header::ACCEPT, "application/json")
-            .body(Empty::<Bytes>::new())
+            .header(header::ACCEPT, "application/json");
+        if let Some((kind, _)) = &call.body {
+            request = request.header(header::CONTENT_TYPE, *kind);
+        }
+        let body = call
+            .body
+            .map_or_else(String::new, |(_, body)| body.to_string());
+        let request = request
+            .body(Full::new(Bytes::from(body)))
             .context("the request can't be written")
             .map_err(CallError::Broken)?;
         sender.send_request(request).await.map_err(broken)

@@ -107,16 +107,22 @@ fn default_container(pod: &Value, terminal: &mut Terminal<'_>) -> String {
             .collect()
     };
     let (regular, init) = (names("containers"), names("initContainers"));
+    let ephemeral = names("ephemeralContainers");
     let annotated = pod["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"]
         .as_str()
-        .filter(|name| regular.iter().chain(&init).any(|known| known == name));
+        .filter(|name| {
+            let mut known = regular.iter().chain(&init).chain(&ephemeral);
+            known.any(|known| known == name)
+        });
     let chosen = annotated
         .or(regular.first().map(String::as_str))
         .unwrap_or_default()
         .to_owned();
-    if regular.len() + init.len() > 1 {
+    if regular.len() + init.len() + ephemeral.len() > 1 {
         let init = init.iter().map(|name| format!("{name} (init)"));
-        let all: Vec<String> = regular.iter().cloned().chain(init).collect();
+        let ephemeral = ephemeral.iter().map(|name| format!("{name} (ephem)"));
+        let all = regular.iter().cloned().chain(ephemeral).chain(init);
+        let all: Vec<String> = all.collect();
         terminal.note(&format!(
             "Defaulted container {chosen:?} out of: {}",
             all.join(", ")

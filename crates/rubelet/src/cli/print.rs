@@ -173,6 +173,8 @@ fn color(column: &str, text: &str) -> Option<&'static str> {
     const GREEN: &str = "32";
     const YELLOW: &str = "33";
     const DIM: &str = "2";
+    // What stands in brackets says when, not what.
+    let text = text.split(" (").next().unwrap_or(text);
     let code = match (column, text) {
         ("Status", "Running" | "ok") => GREEN,
         ("Status", "Completed" | "Succeeded" | "empty" | "skipped") => DIM,

@@ -5,7 +5,12 @@ use anyhow::anyhow;
 use rubelet_server::Resource;
 use serde_json::Value;
 
-use super::failure::Failure;
+use super::{
+    agent::{Agent, collection},
+    failure::Failure,
+    get::find,
+    url::Url,
+};
 
 /// Which namespace a command looks at.
 #[derive(Debug, Clone, clap::Args)]
@@ -19,10 +24,71 @@ pub(crate) struct NamespaceArgs {
 }
 
 impl NamespaceArgs {
+    /// The option that names the namespace again, after a blank; nothing for the default one.
+    pub(super) fn option(&self) -> String {
+        match self.namespace.as_str() {
+            "default" => String::new(),
+            other => format!(" -n {other}"),
+        }
+    }
+
     /// The namespace; `None` means all.
     pub(super) fn namespace(&self) -> Option<&str> {
         (!self.all_namespaces).then_some(self.namespace.as_str())
     }
+}
+
+/// Which pod a command is about.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct PodArg {
+    /// Pod: NAME, pod/NAME, or the beginning of a name
+    #[arg(value_name = "POD", required = true, num_args = 1..=2)]
+    pod: Vec<String>,
+}
+
+impl PodArg {
+    /// The name that was given: `NAME`, `pod/NAME` or `pod NAME`.
+    pub(super) fn name(&self) -> Result<&str, Failure> {
+        match self.pod.as_slice() {
+            [kind, name] if Resource::from_name(kind) == Some(Resource::Pods) => parse_pod(name),
+            [first, second] => Err(Failure::Usage(format!(
+                "give one pod, not {first:?} and {second:?}"
+            ))),
+            [name] => parse_pod(name),
+            _ => Err(Failure::Usage("the name of the pod is missing".to_owned())),
+        }
+    }
+
+    /// The pod that is meant.
+    pub(super) async fn find(
+        &self,
+        agent: &Agent,
+        namespace: Option<&str>,
+    ) -> Result<Value, Failure> {
+        let wanted = self.name()?;
+        let pods = agent.list(&collection(Resource::Pods, namespace)).await?;
+        find(agent, Resource::Pods, &pods, wanted, namespace).await
+    }
+}
+
+/// The path of one pod, or of a part of it.
+pub(super) fn pod_path(pod: &Value, part: &str) -> Url {
+    let url = Url::new(&Resource::Pods.path(Some(namespace_of(pod)))).segment(name_of(pod));
+    if part.is_empty() {
+        url
+    } else {
+        url.segment(part)
+    }
+}
+
+/// The path of something that only this agent offers for a pod.
+pub(super) fn pod_url(pod: &Value, what: &str) -> Url {
+    let (group, version) = (Resource::NODE_GROUP, Resource::NODE_VERSION);
+    Url::new(&format!("/apis/{group}/{version}/namespaces"))
+        .segment(namespace_of(pod))
+        .segment("pods")
+        .segment(name_of(pod))
+        .segment(what)
 }
 
 /// Splits `RESOURCE [NAME]` or `RESOURCE/NAME`.
@@ -176,6 +242,33 @@ mod tests {
                 matches!(parse(resource, name), Err(Failure::Usage(_))),
                 "{resource} {name:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_pod_is_named_in_one_word_or_two() {
+        let named = |words: &[&str]| {
+            let pod = words.iter().map(|word| (*word).to_owned()).collect();
+            PodArg { pod }.name().map(str::to_owned)
+        };
+        for words in [
+            &["web"] as &[&str],
+            &["pod/web"],
+            &["pods/web"],
+            &["po/web"],
+            &["pod", "web"],
+            &["pods", "pod/web"],
+        ] {
+            assert_eq!(named(words).expect("a name"), "web", "{words:?}");
+        }
+        for words in [
+            &["pod/"] as &[&str],
+            &["event/x"],
+            &["event", "x"],
+            &["web", "db"],
+            &["pod", ""],
+        ] {
+            assert!(matches!(named(words), Err(Failure::Usage(_))), "{words:?}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! The commands as a user sees them, in front of an agent made of collections.
 
+mod actions;
 mod config;
 mod events;
 mod fixture;

@@ -78,7 +78,7 @@ pub(crate) fn summary(pods: &PodBoard, runtime: &RuntimeState) -> String {
         .iter()
         .filter(|(_, _, entry)| {
             let mut conditions = entry.status.conditions.iter();
-            conditions.any(|condition| &*condition.kind == "Ready" && condition.status)
+            conditions.any(|condition| &*condition.kind == "Ready" && condition.status.is_true())
         })
         .count();
     let mut count = format!("{ready}/{} pods ready", rows.len() - completed);

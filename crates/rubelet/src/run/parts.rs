@@ -16,12 +16,15 @@ use rubelet_kubelet::{
     clock::Clock,
     host::{HostSettings, LocalHost},
     images::PullParallelism,
+    intents::IntentBoard,
     pleg::PlegSettings,
     pod_host::PodHost,
     records::RecordWriter,
 };
 use rubelet_pod_plan::PlanSettings;
+use rubelet_probes::Prober;
 use rubelet_server::UnixSocket;
+use rubelet_server::{KUBERNETES_MAJOR, KUBERNETES_MINOR};
 
 use super::node::Node;
 
@@ -38,15 +41,22 @@ fn records_folder(root: &Path) -> PathBuf {
     own_folder(root).join("pods")
 }
 
-/// Makes [`own_folder`] and the folder of the pods' records, which hold what a restart must not
+/// Where the agent keeps what operators asked of each pod.
+fn intents_folder(root: &Path) -> PathBuf {
+    own_folder(root).join("intents")
+}
+
+/// Makes [`own_folder`] and the folders of the pods' records, which hold what a restart must not
 /// lose.
 pub(super) fn make_own_folders(root: &Path) -> anyhow::Result<()> {
-    let records = records_folder(root);
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&records)
-        .with_context(|| format!("cannot make the folder of records {}", records.display()))
+    for folder in [records_folder(root), intents_folder(root)] {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)
+            .with_context(|| format!("cannot make the folder of records {}", folder.display()))?;
+    }
+    Ok(())
 }
 
 /// The socket of the local API.
@@ -139,6 +149,10 @@ pub(super) fn agent(
         host,
         clock,
         records: RecordWriter::new(records_folder(root)),
+        intents: IntentBoard::new(intents_folder(root)),
+        net: Arc::new(Prober::new(&format!(
+            "{KUBERNETES_MAJOR}.{KUBERNETES_MINOR}"
+        ))),
         node_name: Arc::clone(&node.name),
         plan: PlanSettings {
             crash_backoff_max: config.crash_loop_back_off.max_container_restart_period,

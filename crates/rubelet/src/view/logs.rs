@@ -5,29 +5,28 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use rubelet_api::status::{ContainerState, ContainerStatus};
 use rubelet_base::{ErrorChain, PodUid};
-use rubelet_kubelet::{
-    pod_host::PodHost,
-    pod_task::{PodBoard, PodEntry},
-};
+use rubelet_kubelet::pod_task::{PodBoard, PodEntry};
 use rubelet_logs::read::{self, ReadOptions};
 use rubelet_server::{LogError, LogRequest, LogSince, LogStream};
 use tokio::sync::watch;
 
+use super::LogPath;
+
 /// Opens the log that a request asks for.
 pub(super) async fn open(
     pods: &Arc<PodBoard>,
-    host: &dyn PodHost,
+    log_path: &LogPath,
     request: LogRequest,
 ) -> Result<LogStream, LogError> {
     let entry = find(pods, &request)?;
-    let status = container(&entry, &request.container).ok_or_else(|| {
+    let status = entry.status.container(&request.container).ok_or_else(|| {
         LogError::BadRequest(format!(
             "container {} is not valid for pod {}",
             request.container, request.pod
         ))
     })?;
     let (id, count) = instance(status, &request)?;
-    let path = host.log_path(&entry.pod, &request.container, count);
+    let path = log_path(&entry.pod, &request.container, count);
     let options = ReadOptions {
         follow: request.follow,
         tail_lines: request.tail_lines,
@@ -69,15 +68,6 @@ fn find(pods: &PodBoard, request: &LogRequest) -> Result<Arc<PodEntry>, LogError
             *entry.pod.name.namespace == *request.namespace && *entry.pod.name.name == *request.pod
         })
         .ok_or_else(|| LogError::NotFound(format!("pods {:?} not found", request.pod)))
-}
-
-fn container<'a>(entry: &'a PodEntry, name: &str) -> Option<&'a ContainerStatus> {
-    let status = &entry.status;
-    status
-        .init_containers
-        .iter()
-        .chain(&status.containers)
-        .find(|status| *status.name == *name)
 }
 
 /// The instance whose log is meant: its identifier and its restart count.
@@ -133,7 +123,7 @@ fn follow_end(
         loop {
             versions.mark_unchanged();
             let runs = pods.get(&uid).is_some_and(|entry| {
-                container(&entry, &name).is_some_and(|status| {
+                entry.status.container(&name).is_some_and(|status| {
                     status.container_id == id
                         && matches!(status.state, ContainerState::Running { .. })
                 })

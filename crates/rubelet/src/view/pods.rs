@@ -1,22 +1,69 @@
 //! Pods as v1 Pods.
 
-use std::{net::IpAddr, sync::Arc};
+mod asked;
+mod next_try;
 
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use jiff::Timestamp;
 use rubelet_api::wire::{WireContext, pod_json};
-use rubelet_kubelet::pod_task::PodEntry;
-use rubelet_server::Object;
+use rubelet_kubelet::{intents::IntentBoard, pod_task::PodEntry, runtime_state::RuntimeState};
+use rubelet_pod_plan::Intents;
+use rubelet_server::{Object, table::NEXT_TRY_ANNOTATION};
+use serde_json::Value;
+use tokio::sync::watch;
+
+pub(super) use self::next_try::next_tries;
+
+/// What a pod is drawn with beside what is known of itself.
+pub(super) struct Surroundings {
+    pub(super) node_ips: Arc<[IpAddr]>,
+    pub(super) intents: IntentBoard,
+    pub(super) runtime: watch::Receiver<RuntimeState>,
+}
 
 /// A pod, drawn when somebody asks for it.
-pub(super) fn object(entry: Arc<PodEntry>, node_ips: Arc<[IpAddr]>) -> Object {
+pub(super) fn object(entry: Arc<PodEntry>, surroundings: Arc<Surroundings>) -> Object {
     let name = entry.pod.name.clone();
     Object::new(&name.namespace, &name.name, move || {
-        let context = WireContext {
-            host_ips: &node_ips,
-            deletion_timestamp: entry
-                .deletion
-                .map(|(since, grace)| since.checked_add(grace).unwrap_or(jiff::Timestamp::MAX)),
-            deletion_grace: entry.deletion.map(|(_, grace)| grace),
-        };
-        pod_json(&entry.pod, Some(&entry.status), &context)
+        let intents = surroundings.intents.current(&entry.pod.uid);
+        let runtime = Arc::clone(&surroundings.runtime.borrow().name);
+        draw(
+            &entry,
+            &intents.unwrap_or_default(),
+            &surroundings.node_ips,
+            &runtime,
+        )
     })
+}
+
+/// When the removal of a pod began, and with which grace: an operator may have shortened it.
+pub(super) fn deletion(entry: &PodEntry, intents: &Intents) -> Option<(Timestamp, Duration)> {
+    let (since, grace) = entry.deletion?;
+    Some((since, intents.grace.map_or(grace, |asked| asked.min(grace))))
+}
+
+fn draw(entry: &PodEntry, intents: &Intents, node_ips: &[IpAddr], runtime: &str) -> Value {
+    let deletion = deletion(entry, intents);
+    let context = WireContext {
+        host_ips: node_ips,
+        deletion_timestamp: deletion.map(|(since, grace)| rubelet_pod_plan::after(since, grace)),
+        deletion_grace: deletion.map(|(_, grace)| grace),
+        runtime,
+    };
+    let mut pod = pod_json(&entry.pod, Some(&entry.status), &context);
+    asked::show(&mut pod, intents);
+    let times = next_tries(entry);
+    if !times.is_empty() {
+        // Whole seconds, rounded up: no time of this kind says "now" before it is.
+        let times = times.into_iter().map(|(name, at)| {
+            let up = rubelet_pod_plan::after(at, Duration::from_nanos(999_999_999));
+            let text = up.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+            (name.into_string(), Value::from(text))
+        });
+        let times: serde_json::Map<_, _> = times.collect();
+        pod["metadata"]["annotations"][NEXT_TRY_ANNOTATION] =
+            Value::Object(times).to_string().into();
+    }
+    pod
 }

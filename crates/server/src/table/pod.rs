@@ -5,6 +5,10 @@ use serde_json::Value;
 
 use super::{Column, age, column, entries, or_none, text, time};
 
+/// The annotation in which the agent says when it next tries to start what does not run: a JSON
+/// object from names of containers to times in RFC 3339.
+pub const NEXT_TRY_ANNOTATION: &str = "rubelet.dev/next-try";
+
 pub(super) const COLUMNS: &[Column] = &[
     column(
         "Name",
@@ -14,7 +18,7 @@ pub(super) const COLUMNS: &[Column] = &[
     column("Ready", "Containers that are ready, of all that stay up."),
     column(
         "Status",
-        "What the pod does, or what keeps it from running.",
+        "What the pod does, or what keeps it from running and when that is tried again.",
     ),
     column(
         "Restarts",
@@ -46,7 +50,7 @@ pub(super) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     vec![
         text(pod, "/metadata/name").into(),
         format!("{}/{}", state.ready, state.containers).into(),
-        state.status.into(),
+        status_cell(&state, now).into(),
         restarts.into(),
         age::since(time(pod, "/metadata/creationTimestamp"), now).into(),
         or_none(ip),
@@ -54,6 +58,19 @@ pub(super) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
         or_none(text(pod, "/status/nominatedNodeName")),
         or_none(&readiness_gates(pod)),
     ]
+}
+
+/// The STATUS, and the time until the next try where there is one to come.
+fn status_cell(state: &PodState, now: Timestamp) -> String {
+    let wait = state
+        .next_try
+        .map(|at| at.duration_since(now).as_millis())
+        .filter(|millis| *millis > 0);
+    match wait {
+        // Rounded up: "try in 0s" says nothing.
+        Some(millis) => format!("{} (try in {})", state.status, age::human(millis + 999)),
+        None => state.status.clone(),
+    }
 }
 
 fn readiness_gates(pod: &Value) -> String {
@@ -81,6 +98,8 @@ pub struct PodState {
     pub restarts: u64,
     /// When the instance before the latest restart ended.
     pub last_restart: Option<Timestamp>,
+    /// When the container whose wait is the STATUS is tried again.
+    pub next_try: Option<Timestamp>,
 }
 
 /// Restarts of a group of containers.
@@ -111,21 +130,29 @@ pub fn pod_state(pod: &Value) -> PodState {
     let mut ready = init.ready;
     let mut restarts = init.restarts;
     let done = init.waiting_for.is_none() || condition_is_true(pod, "Initialized");
+    let mut next_try = None;
     if let Some(reason) = init.waiting_for {
         status = reason;
+        next_try = init.next_try;
     }
     if done {
         restarts = init.sidecar_restarts;
         let regular = entries(pod, "/status/containerStatuses");
         regular.iter().for_each(|container| restarts.add(container));
         ready += regular.iter().filter(|container| is_up(container)).count();
+        let before = status.clone();
         status = regular_status(pod, regular, status);
+        if status != before || next_try.is_none() {
+            next_try = next_try_of(pod, regular, &status);
+        }
     }
     if !pod["metadata"]["deletionTimestamp"].is_null() {
         if text(pod, "/status/reason") == "NodeLost" {
             status = "Unknown".to_owned();
+            next_try = None;
         } else if !matches!(phase, "Succeeded" | "Failed") {
             status = "Terminating".to_owned();
+            next_try = None;
         }
     }
     let containers = entries(pod, "/spec/containers").len() + init.sidecars;
@@ -135,7 +162,19 @@ pub fn pod_state(pod: &Value) -> PodState {
         status,
         restarts: restarts.count,
         last_restart: restarts.last,
+        next_try,
     }
+}
+
+/// When the first of these containers that waits for that reason is tried again.
+fn next_try_of(pod: &Value, containers: &[Value], reason: &str) -> Option<Timestamp> {
+    let annotation = text(pod, "/metadata/annotations/rubelet.dev~1next-try");
+    let times: Value = serde_json::from_str(annotation).ok()?;
+    let mut waiting = containers.iter().filter(|container| {
+        let own = text(container, "/state/waiting/reason");
+        container["state"]["waiting"].is_object() && (own == reason || reason.is_empty())
+    });
+    waiting.find_map(|container| times[text(container, "/name")].as_str()?.parse().ok())
 }
 
 /// How far the init containers are.
@@ -150,6 +189,8 @@ struct Init {
     restarts: Restarts,
     /// The part of them that restartable init containers have.
     sidecar_restarts: Restarts,
+    /// When the one that is waited for is tried again.
+    next_try: Option<Timestamp>,
 }
 
 impl Init {
@@ -162,6 +203,7 @@ impl Init {
             ready: 0,
             restarts: Restarts::default(),
             sidecar_restarts: Restarts::default(),
+            next_try: None,
         };
         for (index, status) in entries(pod, "/status/initContainerStatuses")
             .iter()
@@ -191,6 +233,7 @@ impl Init {
             } else {
                 format!("Init:{index}/{}", specs.len())
             });
+            init.next_try = next_try_of(pod, std::slice::from_ref(status), waiting);
             break;
         }
         init

@@ -16,8 +16,8 @@ use tokio::{
 };
 
 use crate::{
-    Collection, Expired, Listing, LogError, LogRequest, LogStream, NodeView, Object, Resource,
-    UnixSocket, WatchStream, bind_unix, serve_unix,
+    ActionError, Collection, Expired, Listing, LogError, LogRequest, LogStream, NodeView, Object,
+    PodAction, PodAnswer, PodRef, Resource, UnixSocket, WatchStream, bind_unix, serve_unix,
 };
 
 pub(super) const FIRST: u64 = 1000;
@@ -29,6 +29,10 @@ pub(super) struct FakeNode {
     pub(super) events: Arc<Collection>,
     pub(super) manifests: Arc<Collection>,
     pub(super) log: Mutex<Option<LogAnswer>>,
+    /// What was done to pods, in words, oldest first.
+    pub(super) done: Mutex<Vec<String>>,
+    /// Why nothing more can be done.
+    pub(super) refusal: Mutex<Option<ActionError>>,
     pub(super) syncloop: Mutex<Result<(), String>>,
     pub(super) ready: Mutex<Result<(), String>>,
 }
@@ -41,6 +45,8 @@ impl Default for FakeNode {
             events: collection(),
             manifests: collection(),
             log: Mutex::default(),
+            done: Mutex::default(),
+            refusal: Mutex::default(),
             syncloop: Mutex::new(Ok(())),
             ready: Mutex::new(Ok(())),
         }
@@ -74,6 +80,44 @@ impl NodeView for FakeNode {
                 request.container
             ))),
         }
+    }
+    async fn act(&self, pod: &PodRef, action: PodAction) -> Result<PodAnswer, ActionError> {
+        if let Some(error) = self.refusal.lock().unwrap().clone() {
+            return Err(error);
+        }
+        let items = self.pods.listing().items;
+        let found = items
+            .into_iter()
+            .find(|object| *object.namespace == *pod.namespace && *object.name == *pod.name)
+            .ok_or(ActionError::NotFound)?;
+        let json = found.to_json(Resource::Pods);
+        let (what, answer) = match action {
+            PodAction::Restart { container } => (
+                format!("restart {container:?}"),
+                PodAnswer::Document(json!({ "containers": [] })),
+            ),
+            PodAction::Delete { grace } => (format!("delete {grace:?}"), PodAnswer::Pod(found)),
+            PodAction::PatchStatus(patch) => {
+                let changes = patch.conditions(&json)?;
+                let set: Vec<_> = changes.set.iter().map(|one| &one.kind).collect();
+                (
+                    format!("set {set:?} remove {:?}", changes.removed),
+                    PodAnswer::Pod(found),
+                )
+            }
+            PodAction::AddEphemeral(patch) => {
+                let added = patch.ephemeral_containers(&json)?;
+                let names: Vec<_> = added.iter().map(|one| &one["name"]).collect();
+                (format!("add {names:?}"), PodAnswer::Pod(found))
+            }
+            PodAction::Why => (
+                "why".to_owned(),
+                PodAnswer::Document(json!({ "phase": "Running" })),
+            ),
+        };
+        let done = format!("{}/{}: {what}", pod.namespace, pod.name);
+        self.done.lock().unwrap().push(done);
+        Ok(answer)
     }
     fn config(&self) -> Value {
         json!({ "kind": "KubeletConfiguration" })
@@ -181,12 +225,37 @@ impl TestServer {
         }
     }
 
+    /// Sends a request with a body of that media type.
+    pub(super) async fn send(&self, method: &str, path: &str, kind: &str, body: &str) -> Reply {
+        let kind = match kind {
+            "" => String::new(),
+            kind => format!("Content-Type: {kind}\r\n"),
+        };
+        let headers = format!("{kind}Content-Length: {}\r\n", body.len());
+        let mut open = self.open_with(method, path, &headers, body).await;
+        let mut text = String::new();
+        while let Some(piece) = open.piece().await {
+            text.push_str(&piece);
+        }
+        Reply {
+            code: open.code,
+            headers: open.headers,
+            body: text,
+        }
+    }
+
     /// Sends a request and reads the head of the answer.
     pub(super) async fn open(&self, method: &str, path: &str, headers: &str) -> OpenReply {
+        self.open_with(method, path, headers, "").await
+    }
+
+    async fn open_with(&self, method: &str, path: &str, headers: &str, body: &str) -> OpenReply {
         let mut stream = UnixStream::connect(&self.path).await.unwrap();
-        let head =
-            format!("{method} {path} HTTP/1.1\r\nHost: node\r\nConnection: close\r\n{headers}\r\n");
-        stream.write_all(head.as_bytes()).await.unwrap();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: node\r\nConnection: close\r\n{headers}\r\n{body}"
+        );
+        // A server that refuses by the head may close before it has read the body.
+        let _ = stream.write_all(request.as_bytes()).await;
         OpenReply::read(BufReader::new(stream)).await
     }
 }

@@ -34,11 +34,30 @@ async fn clients_can_discover_what_there_is() {
         .iter()
         .map(|r| &r["name"])
         .collect();
-    assert_eq!(names, ["events", "pods", "pods/log"]);
+    assert_eq!(
+        names,
+        [
+            "events",
+            "pods",
+            "pods/ephemeralcontainers",
+            "pods/log",
+            "pods/status"
+        ]
+    );
     assert_eq!(core["resources"][1]["shortNames"], json!(["po"]));
+    assert_eq!(
+        core["resources"][1]["verbs"],
+        json!(["delete", "get", "list", "watch"])
+    );
+    assert_eq!(
+        core["resources"][4]["verbs"],
+        json!(["get", "patch", "update"])
+    );
     let node = server.get("/apis/node.rubelet.dev/v1alpha1").await.json();
     assert_eq!(node["groupVersion"], "node.rubelet.dev/v1alpha1");
     assert_eq!(node["resources"][0]["namespaced"], false);
+    assert_eq!(node["resources"][1]["name"], "pods/restart");
+    assert_eq!(node["resources"][2]["name"], "pods/why");
     let config = server.get("/configz").await.json();
     assert_eq!(config["kubeletconfig"]["kind"], "KubeletConfiguration");
 }
@@ -290,10 +309,15 @@ async fn mistakes_are_answered_with_a_status() {
 #[tokio::test]
 async fn writes_are_refused_with_the_way_to_do_it() {
     let server = TestServer::with_pods().await;
-    for (method, path) in [
-        ("POST", "/api/v1/namespaces/default/pods"),
-        ("DELETE", "/api/v1/namespaces/default/pods/web"),
-        ("PATCH", "/api/v1/namespaces/default/pods/web"),
+    for (method, path, allow) in [
+        ("POST", "/api/v1/namespaces/default/pods", "get"),
+        ("DELETE", "/api/v1/namespaces/default/pods", "get"),
+        (
+            "PATCH",
+            "/api/v1/namespaces/default/pods/web",
+            "get, delete",
+        ),
+        ("PUT", "/api/v1/namespaces/default/pods/web", "get, delete"),
     ] {
         let reply = server.request(method, path, "").await;
         let status = reply.json();
@@ -308,6 +332,7 @@ async fn writes_are_refused_with_the_way_to_do_it() {
                 .unwrap()
                 .contains("pods come from manifests")
         );
-        assert!(reply.headers.contains("allow: get"));
+        let line = format!("allow: {allow}\r\n");
+        assert!(reply.headers.contains(&line), "{method} {path}");
     }
 }

@@ -9,8 +9,10 @@ use bytes::Bytes;
 use futures_util::stream;
 use tokio::sync::mpsc;
 
+use serde_json::json;
+
 use super::fixture::TestServer;
-use crate::{LogError, LogRequest, LogSince, LogStream};
+use crate::{LogError, LogRequest, LogSince, LogStream, Object};
 
 fn channel() -> (mpsc::Sender<io::Result<Bytes>>, LogStream) {
     let (sender, receiver) = mpsc::channel(1);
@@ -123,6 +125,25 @@ async fn what_can_not_be_meant_is_refused() {
             status["message"].as_str().unwrap().contains(message),
             "{path}: {status}"
         );
+    }
+}
+
+#[tokio::test]
+async fn containers_of_every_kind_have_logs() {
+    let server = TestServer::start().await;
+    let pod = json!({
+        "metadata": { "namespace": "default", "name": "all" },
+        "spec": {
+            "initContainers": [{ "name": "i" }], "containers": [{ "name": "c" }],
+            "ephemeralContainers": [{ "name": "e" }],
+        },
+    });
+    let object = Object::new("default", "all", move || pod.clone());
+    server.node.pods.put(object);
+    for name in ["i", "c", "e"] {
+        *server.node.log.lock().unwrap() = Some(Box::new(|_| Ok(fixed("line\n"))));
+        let path = format!("/api/v1/namespaces/default/pods/all/log?container={name}");
+        assert_eq!(server.get(&path).await.body, "line\n", "{name}");
     }
 }
 

@@ -87,6 +87,18 @@ pub enum What {
     },
     /// A container is gone.
     ContainerRemoved(Arc<Instance>),
+    /// A command was begun in a container.
+    ExecBegan {
+        instance: Arc<Instance>,
+        command: Vec<String>,
+    },
+    /// A command ended, with this exit code; `None`: it was killed because its caller gave it up, or
+    /// allowed it no more time.
+    ExecEnded {
+        instance: Arc<Instance>,
+        command: Vec<String>,
+        code: Option<i32>,
+    },
     /// A container's log file was opened anew.
     LogReopened(Arc<Instance>),
     /// An image arrived.
@@ -159,6 +171,17 @@ impl fmt::Display for What {
                 "container exited: {instance} code={code} reason={reason}"
             ),
             Self::ContainerRemoved(instance) => write!(f, "container removed: {instance}"),
+            Self::ExecBegan { instance, command } => {
+                write!(f, "command began: {instance} {command:?}")
+            }
+            Self::ExecEnded {
+                instance,
+                command,
+                code: Some(code),
+            } => write!(f, "command ended: {instance} {command:?} code={code}"),
+            Self::ExecEnded {
+                instance, command, ..
+            } => write!(f, "command killed: {instance} {command:?}"),
             Self::LogReopened(instance) => write!(f, "log reopened: {instance}"),
             Self::ImagePulled(image) => write!(f, "image pulled: {image}"),
             Self::ImageRemoved(image) => write!(f, "image removed: {image}"),

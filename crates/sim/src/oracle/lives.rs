@@ -1,8 +1,21 @@
 //! Questions about what ran: the truth that a caller's own view is held against.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use super::{Instance, Oracle, What};
+
+/// A command that was run in a container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecRecord {
+    /// The container.
+    pub id: String,
+    /// The command, joined by spaces.
+    pub command: String,
+    /// When it began, since the model started.
+    pub began: Duration,
+    /// When it ended, and its exit code, which is `None` if it was killed; `None` while it runs.
+    pub ended: Option<(Duration, Option<i32>)>,
+}
 
 impl Oracle {
     /// How often a container of this pod and name was started.
@@ -27,6 +40,40 @@ impl Oracle {
             _ => None,
         });
         exits.collect()
+    }
+
+    /// The commands that were run in this pod's containers of this name, in the order in which they
+    /// began.
+    #[must_use]
+    pub fn execs(&self, pod_uid: &str, name: &str) -> Vec<ExecRecord> {
+        let mut execs: Vec<ExecRecord> = Vec::new();
+        for entry in self.entries() {
+            match &entry.what {
+                What::ExecBegan { instance, command } if is(instance, pod_uid, name) => {
+                    execs.push(ExecRecord {
+                        id: instance.id.clone(),
+                        command: command.join(" "),
+                        began: entry.at,
+                        ended: None,
+                    });
+                }
+                What::ExecEnded {
+                    instance,
+                    command,
+                    code,
+                } if is(instance, pod_uid, name) => {
+                    let command = command.join(" ");
+                    let under_way = execs.iter_mut().find(|exec| {
+                        exec.id == instance.id && exec.command == command && exec.ended.is_none()
+                    });
+                    if let Some(exec) = under_way {
+                        exec.ended = Some((entry.at, *code));
+                    }
+                }
+                _ => {}
+            }
+        }
+        execs
     }
 
     /// How many containers of this pod and name run at the end of the record.

@@ -5,11 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rubelet_cri::{CriResult, RuntimeService, v1};
 
-use crate::{
-    Exec, Sim,
-    behavior::Exit,
-    state::{Refusal, State},
-};
+use super::exec;
+use crate::{Sim, state::State};
 
 #[async_trait]
 impl RuntimeService for Sim {
@@ -161,34 +158,7 @@ impl RuntimeService for Sim {
     }
 
     async fn exec_sync(&self, request: v1::ExecSyncRequest) -> CriResult<v1::ExecSyncResponse> {
-        let effect = |request: v1::ExecSyncRequest| async move {
-            let id = request.container_id;
-            let limit = seconds(request.timeout);
-            let (exec, now) = self.with(|state| {
-                let exec = state.exec(&id, &request.cmd)?;
-                Ok((exec, state.clock.now()))
-            })?;
-            let runs = if limit.is_zero() {
-                exec.takes
-            } else {
-                exec.takes.min(limit)
-            };
-            let alive = self.wait(|state| state.exec_ended(&id, now + runs)).await;
-            if alive && runs < exec.takes {
-                return Err(Refusal::too_slow(limit));
-            }
-            let Exec {
-                exit_code,
-                stdout,
-                stderr,
-                ..
-            } = exec;
-            Ok(v1::ExecSyncResponse {
-                stdout: stdout.into(),
-                stderr: stderr.into(),
-                exit_code: if alive { exit_code } else { Exit::KILLED },
-            })
-        };
+        let effect = |request: v1::ExecSyncRequest| exec::run(self, request);
         self.call(self.about(&request), request, effect).await
     }
 
@@ -209,6 +179,6 @@ impl RuntimeService for Sim {
     }
 }
 
-fn seconds(seconds: i64) -> Duration {
+pub(super) fn seconds(seconds: i64) -> Duration {
     Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }

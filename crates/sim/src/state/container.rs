@@ -18,6 +18,7 @@ pub(crate) struct Container {
     pub(super) phase: Phase,
     pub(super) resources: Option<v1::ContainerResources>,
     pub(crate) memory: u64,
+    pub(crate) log: Vec<String>,
 }
 
 pub(super) enum Phase {
@@ -185,6 +186,7 @@ impl State {
                 ..Default::default()
             }),
             memory: 0,
+            log: Vec::new(),
             config,
         };
         self.containers.insert(id.clone(), container);

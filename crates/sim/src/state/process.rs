@@ -1,6 +1,6 @@
 //! The processes in containers: started, signalled, ended.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use rubelet_cri::v1;
 
@@ -51,6 +51,7 @@ impl State {
             .map(|exit| (now + exit.after, exit.code, exit.reason));
         if let Some(container) = self.containers.get_mut(&instance.id) {
             container.started_at = started_at;
+            container.log.clone_from(&behavior.prints);
             container.phase = Phase::Running {
                 behavior,
                 end,
@@ -192,7 +193,11 @@ impl State {
     }
 
     /// What a command does in a container, which must run.
-    pub(crate) fn exec(&mut self, id: &str, command: &[String]) -> Result<Exec, Refusal> {
+    pub(crate) fn exec(
+        &mut self,
+        id: &str,
+        command: &[String],
+    ) -> Result<(Arc<Instance>, Exec), Refusal> {
         let Some(container) = self.containers.get(id) else {
             return Err(Refusal::not_found(format!(
                 "failed to exec in container: failed to find container {id:?} in store: not found"
@@ -205,8 +210,13 @@ impl State {
             )));
         }
         let instance = container.instance.clone();
+        self.note(What::ExecBegan {
+            instance: Arc::clone(&instance),
+            command: command.to_vec(),
+        });
         let script = self.scripts.exec.as_mut();
-        Ok(script.map_or_else(Exec::default, |script| script(&instance, command)))
+        let exec = script.map_or_else(Exec::default, |script| script(&instance, command));
+        Ok((instance, exec))
     }
 
     /// Waits until a command has run for its time, or its container has ended under it.

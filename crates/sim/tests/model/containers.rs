@@ -2,6 +2,7 @@
 
 use rubelet_cri::v1;
 use rubelet_sim::{Behavior, Exec};
+use tokio::time::timeout;
 
 use crate::pod::{Pod, after, secs};
 
@@ -190,6 +191,35 @@ async fn a_command_does_as_scripted_within_its_timeout() {
         .exec_sync(exec(&id, 0))
         .await
         .expect_err("the container has ended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_record_tells_what_became_of_each_command() {
+    let pod = Pod::new();
+    pod.sim.on_image(
+        "app",
+        Behavior::exits(secs(20), 0).printing(&["one", "two"]),
+    );
+    let (_, id) = pod.up("web").await;
+    assert_eq!(pod.sim.log(&pod.uid, "web", 0), ["one", "two"]);
+    pod.sim
+        .on_exec(|_, _| Exec::exits(3).after(secs(2)).complaining("no"));
+    let answer = pod.runtime.exec_sync(exec(&id, 0)).await.unwrap();
+    assert_eq!((answer.exit_code, answer.stderr), (3, b"no".to_vec()));
+    pod.sim.on_exec(|_, _| Exec::hangs());
+    let given_up = timeout(secs(5), pod.runtime.exec_sync(exec(&id, 0))).await;
+    given_up.expect_err("it hangs");
+    let killed = pod.runtime.exec_sync(exec(&id, 0)).await.unwrap();
+    assert_eq!(killed.exit_code, 137);
+    let ends: Vec<_> = pod
+        .sim
+        .oracle()
+        .execs(&pod.uid, "web")
+        .into_iter()
+        .map(|exec| exec.ended.expect("it has ended"))
+        .map(|(at, code)| (at.as_secs(), code))
+        .collect();
+    assert_eq!(ends, [(2, Some(3)), (7, None), (20, Some(137))]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -113,8 +113,15 @@ fn kubectl_is_told_what_can_not_be_done() {
     let delete = kubectl.run(&["delete", "pod", "web-testnode"]);
     assert_eq!(delete.code, 1, "{delete:?}");
     assert!(
-        delete.stderr.contains("MethodNotAllowed") || delete.stderr.contains("not allow"),
+        delete.stderr.contains("the pod is kept by manifest")
+            && delete.stderr.contains("web.yaml: remove or move that file"),
         "{delete:?}"
+    );
+    let label = kubectl.run(&["label", "pod", "web-testnode", "a=b"]);
+    assert_eq!(label.code, 1, "{label:?}");
+    assert!(
+        label.stderr.contains("pods come from manifests"),
+        "{label:?}"
     );
     let nodes = kubectl.run(&["get", "nodes"]);
     assert_eq!(nodes.code, 1, "{nodes:?}");

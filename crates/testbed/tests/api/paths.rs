@@ -112,7 +112,7 @@ fn what_is_not_there_or_not_allowed_is_answered_with_a_status() {
             404,
             "NotFound",
         ),
-        (&format!("DELETE {pod}"), 405, "MethodNotAllowed"),
+        (&format!("DELETE {pod}"), 409, "Conflict"),
         (&format!("PUT {pod}"), 405, "MethodNotAllowed"),
         (
             "POST /api/v1/namespaces/default/pods",

@@ -56,6 +56,11 @@ impl HttpServer {
         format!("http://{}/pods", self.address)
     }
 
+    /// Its port on 127.0.0.1.
+    pub(crate) fn port(&self) -> u16 {
+        self.address.port()
+    }
+
     /// Answers with this from now on.
     pub(crate) fn set(&self, status: u16, text: &str) {
         *self.shared.answer.lock().unwrap() = (status, text.to_owned());

@@ -48,6 +48,11 @@ impl Kubectl {
         }
     }
 
+    /// Whether `patch` has this option: a sign of its age.
+    pub(crate) fn knows(&self, option: &str) -> bool {
+        self.stdout(&["patch", "--help"]).contains(option)
+    }
+
     /// What a command prints that ends well.
     pub(crate) fn stdout(&self, words: &[&str]) -> String {
         let output = self.run(words);

@@ -1,5 +1,6 @@
 //! The containers of a pod.
 
+use rubelet_server::table::NEXT_TRY_ANNOTATION;
 use serde_json::Value;
 
 use super::{
@@ -16,6 +17,7 @@ pub(super) fn describe_all(text: &mut Text, title: &str, pod: &Value, field: &st
     }
     let statuses = match field {
         "initContainers" => list(pod, "/status/initContainerStatuses"),
+        "ephemeralContainers" => list(pod, "/status/ephemeralContainerStatuses"),
         _ => list(pod, "/status/containerStatuses"),
     };
     text.line(0, format!("{title}:"));
@@ -45,10 +47,19 @@ fn describe(text: &mut Text, pod: &Value, container: &Value, status: Option<&Val
             text.field(3, "LocalhostProfile", string(seccomp, "/localhostProfile"));
         }
     }
+    // What kubectl leaves out and tells kinds of containers apart.
+    some_at(text, 2, "Target", string(container, "/targetContainerName"));
+    some_at(
+        text,
+        2,
+        "Restart Policy",
+        string(container, "/restartPolicy"),
+    );
     words(text, "Command", list(container, "/command"));
     words(text, "Args", list(container, "/args"));
     if let Some(status) = status {
         state(text, "State", &status["state"]);
+        some(text, "Next Try", &next_try(pod, container));
         if status["lastState"]["terminated"].is_object() {
             state(text, "Last State", &status["lastState"]);
         }
@@ -72,6 +83,12 @@ fn describe(text: &mut Text, pod: &Value, container: &Value, status: Option<&Val
     ] {
         if container[field].is_object() {
             text.field(2, key, probe(&container[field]));
+        }
+    }
+    for (key, field) in [("Post Start", "postStart"), ("Pre Stop", "preStop")] {
+        let hook = &container["lifecycle"][field];
+        if hook.is_object() {
+            text.field(2, key, action(hook));
         }
     }
     env::describe(text, pod, container);
@@ -135,9 +152,21 @@ fn state(text: &mut Text, key: &str, state: &Value) {
 }
 
 fn some(text: &mut Text, key: &str, value: &str) {
+    some_at(text, 3, key, value);
+}
+
+fn some_at(text: &mut Text, level: usize, key: &str, value: &str) {
     if !value.is_empty() {
-        text.field(3, key, value);
+        text.field(level, key, value);
     }
+}
+
+/// When a container is tried again; empty if it is not.
+fn next_try(pod: &Value, container: &Value) -> String {
+    let annotation = &pod["metadata"]["annotations"][NEXT_TRY_ANNOTATION];
+    let times = annotation.as_str().unwrap_or_default();
+    let times: Value = serde_json::from_str(times).unwrap_or_default();
+    date(string(&times[string(container, "/name")], ""))
 }
 
 fn amounts(text: &mut Text, key: &str, amounts: &Value) {
@@ -161,9 +190,14 @@ fn probe(probe: &Value) -> String {
         number("successThreshold", 1),
         number("failureThreshold", 3),
     );
-    let (exec, http) = (&probe["exec"], &probe["httpGet"]);
-    let (tcp, grpc) = (&probe["tcpSocket"], &probe["grpc"]);
-    let action = if exec.is_object() {
+    format!("{} {times}", action(probe))
+}
+
+/// What a probe or a hook does.
+fn action(of: &Value) -> String {
+    let (exec, http) = (&of["exec"], &of["httpGet"]);
+    let (tcp, grpc) = (&of["tcpSocket"], &of["grpc"]);
+    if exec.is_object() {
         let command: Vec<&str> = list(exec, "/command")
             .iter()
             .filter_map(Value::as_str)
@@ -185,10 +219,11 @@ fn probe(probe: &Value) -> String {
             scalar(&grpc["port"]),
             string(grpc, "/service")
         )
+    } else if let Some(seconds) = of["sleep"]["seconds"].as_i64() {
+        format!("sleep {seconds}s")
     } else {
         "unknown".to_owned()
-    };
-    format!("{action} {times}")
+    }
 }
 
 fn mounts(text: &mut Text, container: &Value) {

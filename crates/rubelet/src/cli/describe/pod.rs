@@ -1,7 +1,7 @@
 //! The pod as a whole, in kubectl's order.
 
 use jiff::{Timestamp, tz::TimeZone};
-use rubelet_server::table::age;
+use rubelet_server::table::{NEXT_TRY_ANNOTATION, age};
 use serde_json::Value;
 
 use super::{container, events, text::Text, volume};
@@ -15,8 +15,14 @@ pub(super) fn describe(pod: &Value, events: &[Value], now: Timestamp) -> String 
     identity(&mut text, pod);
     state(&mut text, pod, now);
     addresses(&mut text, pod);
-    container::describe_all(&mut text, "Init Containers", pod, "initContainers");
-    container::describe_all(&mut text, "Containers", pod, "containers");
+    for (title, field) in [
+        ("Init Containers", "initContainers"),
+        ("Containers", "containers"),
+        ("Ephemeral Containers", "ephemeralContainers"),
+    ] {
+        container::describe_all(&mut text, title, pod, field);
+    }
+    readiness_gates(&mut text, pod);
     conditions(&mut text, pod);
     volume::describe_all(&mut text, pod);
     text.field(0, "QoS Class", string(pod, "/status/qosClass"));
@@ -94,6 +100,23 @@ fn addresses(text: &mut Text, pod: &Value) {
     }
 }
 
+fn readiness_gates(text: &mut Text, pod: &Value) {
+    let gates = list(pod, "/spec/readinessGates");
+    if gates.is_empty() {
+        return;
+    }
+    text.line(0, "Readiness Gates:");
+    text.line(1, "Type\tStatus");
+    for gate in gates {
+        let kind = string(gate, "/conditionType");
+        let mut conditions = list(pod, "/status/conditions").iter();
+        let status = conditions
+            .find(|condition| condition["type"] == kind)
+            .map_or("<none>", |condition| string(condition, "/status"));
+        text.line(1, format!("{kind}\t{status}"));
+    }
+}
+
 fn conditions(text: &mut Text, pod: &Value) {
     let conditions = list(pod, "/status/conditions");
     if conditions.is_empty() {
@@ -132,8 +155,8 @@ fn reason(condition: &Value) -> String {
 fn annotations(annotations: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     for (key, value) in map(annotations) {
-        // It repeats the whole object.
-        if key == "kubectl.kubernetes.io/last-applied-configuration" {
+        // The first repeats the whole object; the second stands with the containers.
+        if key == "kubectl.kubernetes.io/last-applied-configuration" || key == NEXT_TRY_ANNOTATION {
             continue;
         }
         let value = value.trim_end_matches('\n').replace('\t', " ");

@@ -243,3 +243,113 @@ fn text_from_elsewhere_can_not_steer_the_terminal() {
     assert!(text.contains("^[]0;owned^G"));
     assert!(!text.contains('\x1b'));
 }
+
+#[test]
+fn what_tells_kinds_of_containers_apart_is_described() {
+    let pod = json!({
+        "metadata": {
+            "name": "web-n1", "namespace": "default",
+            "annotations": { "rubelet.dev/next-try": "{\"web\":\"2026-03-01T12:00:38Z\"}" },
+        },
+        "spec": {
+            "initContainers": [{
+                "name": "proxy", "image": "proxy:1", "restartPolicy": "Always",
+                "startupProbe": { "exec": { "command": ["cat", "/up"] }, "failureThreshold": 30 },
+            }],
+            "containers": [{
+                "name": "web", "image": "web:1",
+                "readinessProbe": { "grpc": { "port": 9000, "service": "web" } },
+                "lifecycle": {
+                    "postStart": { "httpGet": { "port": "http", "path": "/warm" } },
+                    "preStop": { "sleep": { "seconds": 5 } },
+                },
+            }],
+            "ephemeralContainers": [{
+                "name": "look", "image": "busybox", "command": ["ps"],
+                "targetContainerName": "web",
+            }],
+            "readinessGates": [{ "conditionType": "lb/up" }, { "conditionType": "x" }],
+        },
+        "status": {
+            "phase": "Running", "qosClass": "BestEffort",
+            "conditions": [{ "type": "lb/up", "status": "True" }],
+            "containerStatuses": [{
+                "name": "web", "containerID": "containerd://2", "imageID": "sha256:b",
+                "ready": false, "restartCount": 3,
+                "state": { "waiting": { "reason": "CrashLoopBackOff" } },
+            }],
+            "ephemeralContainerStatuses": [{
+                "name": "look", "containerID": "containerd://3", "imageID": "sha256:c",
+                "ready": false, "restartCount": 0,
+                "state": { "running": { "startedAt": "2026-03-01T11:00:00Z" } },
+            }],
+        },
+    });
+    assert_eq!(
+        describe(&pod, &[], now()),
+        "\
+Name:         web-n1
+Namespace:    default
+Node:         <none>
+Labels:       <none>
+Annotations:  <none>
+Status:       Running
+IP:
+IPs:          <none>
+Init Containers:
+  proxy:
+    Image:           proxy:1
+    Port:            <none>
+    Host Port:       <none>
+    Restart Policy:  Always
+    Startup:         exec [cat /up] delay=0s timeout=1s period=10s #success=1 #failure=30
+    Environment:     <none>
+    Mounts:          <none>
+Containers:
+  web:
+    Container ID:   containerd://2
+    Image:          web:1
+    Image ID:       sha256:b
+    Port:           <none>
+    Host Port:      <none>
+    State:          Waiting
+      Reason:       CrashLoopBackOff
+      Next Try:     Sun, 01 Mar 2026 12:00:38 +0000
+    Ready:          False
+    Restart Count:  3
+    Readiness:      grpc <pod>:9000 web delay=0s timeout=1s period=10s #success=1 #failure=3
+    Post Start:     http-get http://:http/warm
+    Pre Stop:       sleep 5s
+    Environment:    <none>
+    Mounts:         <none>
+Ephemeral Containers:
+  look:
+    Container ID:  containerd://3
+    Image:         busybox
+    Image ID:      sha256:c
+    Port:          <none>
+    Host Port:     <none>
+    Target:        web
+    Command:
+      ps
+    State:          Running
+      Started:      Sun, 01 Mar 2026 11:00:00 +0000
+    Ready:          False
+    Restart Count:  0
+    Environment:    <none>
+    Mounts:         <none>
+Readiness Gates:
+  Type   Status
+  lb/up  True
+  x      <none>
+Conditions:
+  Type           Status
+  lb/up          True
+Volumes:         <none>
+QoS Class:       BestEffort
+Node-Selectors:  <none>
+Tolerations:     <none>
+Events:          <none>
+"
+    );
+}

@@ -13,8 +13,8 @@ use async_trait::async_trait;
 use clap::{CommandFactory as _, Parser};
 use jiff::{SignedDuration, Timestamp};
 use rubelet_server::{
-    Collection, Expired, Listing, LogError, LogRequest, LogStream, NodeView, Object, Resource,
-    UnixSocket, WatchStream, bind_unix, clock, serve_unix,
+    ActionError, Collection, Expired, Listing, LogError, LogRequest, LogStream, NodeView, Object,
+    PodAction, PodAnswer, PodRef, Resource, UnixSocket, WatchStream, bind_unix, clock, serve_unix,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -39,6 +39,10 @@ pub(super) struct Node {
     pub(super) manifests: Arc<Collection>,
     pub(super) log_answers: Mutex<VecDeque<LogAnswer>>,
     pub(super) log_requests: Mutex<Vec<LogRequest>>,
+    /// What was done to pods, in words.
+    pub(super) actions: Mutex<Vec<String>>,
+    /// What is answered to that; the pod where there is nothing.
+    pub(super) action_answers: Mutex<VecDeque<Result<PodAnswer, ActionError>>>,
 }
 
 impl Node {
@@ -76,6 +80,27 @@ impl NodeView for Node {
         let answer = self.log_answers.lock().unwrap().pop_front();
         answer.expect("the test gave an answer")
     }
+    async fn act(&self, pod: &PodRef, action: PodAction) -> Result<PodAnswer, ActionError> {
+        let items = self.pods.listing().items;
+        let found = items
+            .into_iter()
+            .find(|object| *object.namespace == *pod.namespace && *object.name == *pod.name)
+            .ok_or(ActionError::NotFound)?;
+        let what = match action {
+            PodAction::Restart { container } => format!("restart {container:?}"),
+            PodAction::Delete { grace } => format!("delete {grace:?}"),
+            PodAction::Why => "why".to_owned(),
+            PodAction::PatchStatus(_) => "patch status".to_owned(),
+            PodAction::AddEphemeral(patch) => {
+                let added = patch.ephemeral_containers(&found.to_json(Resource::Pods))?;
+                format!("add {}", Value::from(added))
+            }
+        };
+        let done = format!("{}/{}: {what}", pod.namespace, pod.name);
+        self.actions.lock().unwrap().push(done);
+        let answer = self.action_answers.lock().unwrap().pop_front();
+        answer.unwrap_or(Ok(PodAnswer::Pod(found)))
+    }
     fn config(&self) -> Value {
         json!({})
     }
@@ -112,6 +137,8 @@ impl TestAgent {
             manifests: collection(),
             log_answers: Mutex::default(),
             log_requests: Mutex::default(),
+            actions: Mutex::default(),
+            action_answers: Mutex::default(),
         });
         let socket = folder.path().join("rubelet.sock");
         let (stop, stopped) = oneshot::channel::<()>();

@@ -230,3 +230,99 @@ fn the_nodes_own_reason_and_deletion_come_first() {
     going["status"]["containerStatuses"] = json!([terminated("a", 0, "Completed")]);
     assert_eq!(row(&going)[2], "Completed");
 }
+
+#[test]
+fn a_status_that_waits_says_when_the_next_try_is() {
+    let with = |mut pod: Value, times: Value| {
+        pod["metadata"]["annotations"] = json!({ NEXT_TRY_ANNOTATION: times.to_string() });
+        pod
+    };
+    let crashing = || {
+        pod(
+            "Running",
+            &[
+                running("a"),
+                waiting("b", "CrashLoopBackOff"),
+                waiting("c", "ErrImagePull"),
+            ],
+        )
+    };
+    let soon = json!({ "b": "2026-03-01T12:00:37.5Z", "c": "2026-03-01T12:00:05Z" });
+    for (pod, status) in [
+        (
+            with(crashing(), soon.clone()),
+            "CrashLoopBackOff (try in 38s)",
+        ),
+        (
+            with(crashing(), json!({ "b": "2026-03-01T12:04:00Z" })),
+            "CrashLoopBackOff (try in 4m)",
+        ),
+        (
+            with(crashing(), json!({ "b": "2026-03-01T11:59:59Z" })),
+            "CrashLoopBackOff",
+        ),
+        (
+            with(crashing(), json!({ "c": "2026-03-01T12:01:00Z" })),
+            "CrashLoopBackOff",
+        ),
+        (with(crashing(), json!("nonsense")), "CrashLoopBackOff"),
+        (
+            with(pod("Running", &[running("b")]), soon.clone()),
+            "Running",
+        ),
+        (
+            with(
+                pod("Pending", &[waiting("b", "ContainerCreating")]),
+                soon.clone(),
+            ),
+            "ContainerCreating (try in 38s)",
+        ),
+        (
+            with(
+                with_init(
+                    pod("Pending", &[waiting("c", "PodInitializing")]),
+                    json!([{ "name": "b" }]),
+                    json!([waiting("b", "CrashLoopBackOff")]),
+                ),
+                soon.clone(),
+            ),
+            "Init:CrashLoopBackOff (try in 38s)",
+        ),
+        (
+            with(
+                with_init(
+                    pod("Pending", &[waiting("c", "PodInitializing")]),
+                    json!([{ "name": "b" }]),
+                    json!([waiting("b", "PodInitializing")]),
+                ),
+                soon.clone(),
+            ),
+            "Init:0/1 (try in 38s)",
+        ),
+    ] {
+        assert_eq!(row(&pod)[2], status, "{}", pod["metadata"]);
+    }
+    let mut going = with(crashing(), soon);
+    going["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:00Z".into();
+    assert_eq!(row(&going)[2], "Terminating");
+}
+
+#[test]
+fn readiness_gates_are_counted_in_the_wide_columns() {
+    let mut gated = pod("Running", &[running("a")]);
+    gated["spec"]["readinessGates"] =
+        json!([{ "conditionType": "x/y" }, { "conditionType": "x/z" }]);
+    gated["status"]["conditions"] = json!([{ "type": "x/z", "status": "True" }]);
+    assert_eq!(row(&gated)[8], "1/2");
+    let headings: Vec<_> = COLUMNS.iter().map(|column| column.name).collect();
+    assert_eq!(headings[8], "Readiness Gates");
+}
+
+#[test]
+fn ephemeral_containers_do_not_count() {
+    let mut debugged = pod("Running", &[running("a")]);
+    debugged["spec"]["ephemeralContainers"] = json!([{ "name": "d" }]);
+    debugged["status"]["ephemeralContainerStatuses"] =
+        json!([terminated("d", 1, "Error"), waiting("e", "ErrImagePull")]);
+    assert_eq!(row(&debugged)[1..4], ["1/1", "Running", "0"]);
+}

@@ -1,0 +1,261 @@
+//! What operators asked of pods beside their manifests: told to the pods' tasks, and kept on disk,
+//! so that a restart of the agent forgets nothing that was acknowledged.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use rubelet_base::{ErrorChain, PodUid};
+use rubelet_pod_plan::Intents;
+use rubelet_store::{Loaded, Migration, Record, RemoveError, SaveError, Stored};
+use serde::{Deserialize, Serialize};
+use tokio::{
+    sync::{OwnedMutexGuard, watch},
+    task::JoinError,
+};
+use tracing::warn;
+
+/// The intents of every pod, each in a small file of its own. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct IntentBoard {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    folder: PathBuf,
+    known: Mutex<HashMap<PodUid, Known>>,
+    version: watch::Sender<u64>,
+    /// Held while files are read and written; whoever holds it is the only one to change `known`.
+    disk: Arc<tokio::sync::Mutex<()>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    intents: watch::Sender<Arc<Intents>>,
+    version: u64,
+}
+
+/// Why intents could not be kept; nothing has changed.
+#[derive(Debug, thiserror::Error)]
+pub enum IntentError {
+    /// The disk fails.
+    #[error("what was asked of pod {uid} can't be kept")]
+    Save {
+        /// The pod.
+        uid: PodUid,
+        /// Why.
+        source: SaveError,
+    },
+    /// The disk fails.
+    #[error("what was asked of pod {uid} can't be forgotten")]
+    Remove {
+        /// The pod.
+        uid: PodUid,
+        /// Why.
+        source: RemoveError,
+    },
+    /// The agent is stopping.
+    #[error("the agent stops")]
+    Stops,
+}
+
+/// The file of one pod.
+#[derive(Serialize, Deserialize)]
+#[serde(transparent)]
+struct IntentRecord(Intents);
+
+impl Stored for IntentRecord {
+    const KIND: &'static str = "intents";
+    const MIGRATIONS: &'static [Migration] = &[];
+}
+
+impl IntentBoard {
+    /// A board over a folder, which must be there.
+    #[must_use]
+    pub fn new(folder: PathBuf) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                folder,
+                known: Mutex::default(),
+                version: watch::Sender::new(0),
+                disk: Arc::default(),
+            }),
+        }
+    }
+
+    /// Follows the intents of a pod; reads them from disk at first use. Level-triggered. A record
+    /// that is damaged is put aside and counts as empty.
+    pub async fn watch(&self, uid: &PodUid) -> watch::Receiver<Arc<Intents>> {
+        if let Some(known) = self.shared.known().get(uid) {
+            return known.intents.subscribe();
+        }
+        let disk = self.lock().await;
+        self.load(&disk, uid).await
+    }
+
+    /// Changes the intents of a pod. When this returns `Ok`, they survive a power cut. `change`
+    /// may decide to change nothing; what it returns is handed on.
+    ///
+    /// # Errors
+    /// See [`IntentError`]; the intents are then as they were.
+    pub async fn update<R>(
+        &self,
+        uid: &PodUid,
+        change: impl FnOnce(&mut Intents) -> R + Send,
+    ) -> Result<R, IntentError> {
+        let disk = self.lock().await;
+        let old = self.load(&disk, uid).await.borrow().clone();
+        let mut new = Intents::clone(&old);
+        let answer = change(&mut new);
+        if new != *old {
+            self.keep(disk, uid, new).await?;
+        }
+        Ok(answer)
+    }
+
+    /// Forgets a pod that is gone.
+    pub async fn remove(&self, uid: &PodUid) {
+        let disk = self.lock().await;
+        if let Err(error) = self.keep(disk, uid, Intents::default()).await {
+            warn!(%uid, error = %ErrorChain(&error), "What was asked of a pod that is gone stays on disk");
+        }
+        self.shared.known().remove(uid);
+    }
+
+    /// The intents of a pod, if somebody has followed or changed them.
+    #[must_use]
+    pub fn current(&self, uid: &PodUid) -> Option<Arc<Intents>> {
+        let known = self.shared.known();
+        known
+            .get(uid)
+            .map(|known| Arc::clone(&known.intents.borrow()))
+    }
+
+    /// Follows the version of the whole, which grows with each change; level-triggered.
+    #[must_use]
+    pub fn versions(&self) -> watch::Receiver<u64> {
+        self.shared.version.subscribe()
+    }
+
+    /// The version at which the intents of a pod last changed; 0 if they never did.
+    #[must_use]
+    pub fn version_of(&self, uid: &PodUid) -> u64 {
+        self.shared
+            .known()
+            .get(uid)
+            .map_or(0, |known| known.version)
+    }
+
+    async fn lock(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.shared.disk).lock_owned().await
+    }
+
+    async fn load(
+        &self,
+        _disk: &OwnedMutexGuard<()>,
+        uid: &PodUid,
+    ) -> watch::Receiver<Arc<Intents>> {
+        if let Some(known) = self.shared.known().get(uid) {
+            return known.intents.subscribe();
+        }
+        let path = path(&self.shared.folder, uid);
+        let loaded = tokio::task::spawn_blocking(move || read(&path)).await;
+        let (intents, receiver) = watch::channel(Arc::new(loaded.unwrap_or_default()));
+        let known = Known {
+            intents,
+            version: 0,
+        };
+        self.shared.known().insert(uid.clone(), known);
+        receiver
+    }
+
+    /// Writes intents and then tells of them. Goes on to its end when nobody waits for it any more:
+    /// what is on disk is what tasks are told.
+    async fn keep(
+        &self,
+        disk: OwnedMutexGuard<()>,
+        uid: &PodUid,
+        intents: Intents,
+    ) -> Result<(), IntentError> {
+        let (shared, uid) = (Arc::clone(&self.shared), uid.clone());
+        let kept = tokio::spawn(async move {
+            let written = {
+                let (path, uid, intents) =
+                    (path(&shared.folder, &uid), uid.clone(), intents.clone());
+                tokio::task::spawn_blocking(move || write(&path, uid, intents)).await
+            };
+            finished(written)?;
+            shared.tell(&uid, intents);
+            drop(disk);
+            Ok(())
+        });
+        finished(kept.await)
+    }
+}
+
+impl Shared {
+    fn known(&self) -> MutexGuard<'_, HashMap<PodUid, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, uid: &PodUid, intents: Intents) {
+        let mut known = self.known();
+        let Some(known) = known.get_mut(uid) else {
+            return;
+        };
+        let version = *self.version.borrow() + 1;
+        known.version = version;
+        known.intents.send_replace(Arc::new(intents));
+        self.version.send_replace(version);
+    }
+}
+
+/// The result of a task that ran to its end; its panic goes on in the caller.
+fn finished<T>(ended: Result<Result<T, IntentError>, JoinError>) -> Result<T, IntentError> {
+    match ended {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(IntentError::Stops),
+        },
+    }
+}
+
+fn read(path: &Path) -> Intents {
+    match Record::at(path).load() {
+        Ok(Loaded::Valid(IntentRecord(intents))) => intents,
+        Ok(Loaded::Missing) => Intents::default(),
+        Ok(Loaded::Quarantined { moved_to, why }) => {
+            warn!(record = %path.display(), moved_to = %moved_to.display(), %why, "A damaged record was put aside; what was asked of its pod is forgotten");
+            Intents::default()
+        }
+        Err(error) => {
+            warn!(record = %path.display(), error = %ErrorChain(&error), "A record can't be read; what was asked of its pod is forgotten");
+            Intents::default()
+        }
+    }
+}
+
+/// Writes the record; none at all where nothing is asked.
+fn write(path: &Path, uid: PodUid, intents: Intents) -> Result<(), IntentError> {
+    let record = Record::at(path);
+    if intents == Intents::default() {
+        return record
+            .remove()
+            .map_err(|source| IntentError::Remove { uid, source });
+    }
+    record
+        .save(&IntentRecord(intents))
+        .map(drop)
+        .map_err(|source| IntentError::Save { uid, source })
+}
+
+fn path(folder: &Path, uid: &PodUid) -> PathBuf {
+    folder.join(format!("{uid}.json"))
+}

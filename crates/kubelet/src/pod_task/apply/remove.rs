@@ -1,0 +1,105 @@
+//! Stopping sandboxes, and removing what has ended.
+
+use rubelet_base::{ErrorChain, SandboxId};
+use rubelet_cri::v1;
+use rubelet_pod_plan::plan::DeadContainer;
+
+use super::Flow;
+use crate::pod_task::PodTask;
+
+impl PodTask {
+    pub(super) async fn stop_sandboxes(&mut self, ids: &[SandboxId]) -> (Flow, bool) {
+        let mut failed = None;
+        for id in ids {
+            let request = v1::StopPodSandboxRequest {
+                pod_sandbox_id: id.as_str().to_owned(),
+            };
+            let call = self.context.runtime.stop_pod_sandbox(request);
+            let result = self.context.throttle.run(call).await;
+            self.context.pleg.changed_sandbox(&self.pod.uid, id);
+            if let Err(error) = result
+                && !error.is_not_found()
+            {
+                failed = Some(format!(
+                    "error stopping sandbox {id}: {}",
+                    ErrorChain(&error)
+                ));
+            }
+        }
+        self.teardown_result("FailedKillPod", failed)
+    }
+
+    pub(super) async fn remove_containers(&mut self, dead: Vec<DeadContainer>) -> (Flow, bool) {
+        let mut failed = None;
+        for container in dead {
+            // First the logs, as the kubelet does: a log that outlives its container would count as
+            // one more restart.
+            let (name, count) = (&container.name, container.restart_count);
+            let host = &self.context.host;
+            if !container.keep_log {
+                host.remove_logs(&self.pod, name, &container.id, count)
+                    .await;
+            }
+            let request = v1::RemoveContainerRequest {
+                container_id: container.id.as_str().to_owned(),
+            };
+            let call = self.context.runtime.remove_container(request);
+            match self.context.removals.run(call).await {
+                Err(error) if !error.is_not_found() => {
+                    // A start that was broken off can leave a process behind of which the runtime's
+                    // CRI service knows nothing; it refuses the removal while that one is there.
+                    let killed = match error.is_unavailable() {
+                        true => 0,
+                        false => host.kill_leftovers(&self.pod.uid, &container.id).await,
+                    };
+                    self.context.pleg.mark(&self.pod.uid);
+                    let mut text = format!(
+                        "error removing container {}: {}",
+                        container.id,
+                        ErrorChain(&error)
+                    );
+                    if killed > 0 {
+                        text.push_str(&format!("; killed {killed} processes that were left of it"));
+                    }
+                    failed = Some(text);
+                }
+                _ => {
+                    let pleg = &self.context.pleg;
+                    pleg.removed_container(&self.pod.uid, &container.id);
+                }
+            }
+        }
+        self.teardown_result("FailedRemoveContainer", failed)
+    }
+
+    pub(super) async fn remove_sandboxes(&mut self, ids: &[SandboxId]) -> (Flow, bool) {
+        let mut failed = None;
+        for id in ids {
+            let request = v1::RemovePodSandboxRequest {
+                pod_sandbox_id: id.as_str().to_owned(),
+            };
+            let call = self.context.runtime.remove_pod_sandbox(request);
+            let result = self.context.removals.run(call).await;
+            self.context.pleg.changed_sandbox(&self.pod.uid, id);
+            if let Err(error) = result
+                && !error.is_not_found()
+            {
+                failed = Some(format!(
+                    "error removing sandbox {id}: {}",
+                    ErrorChain(&error)
+                ));
+            }
+        }
+        self.teardown_result("FailedRemoveSandbox", failed)
+    }
+
+    pub(super) async fn clean_up(&mut self) -> (Flow, bool) {
+        let (name, uid) = (&self.pod.name, &self.pod.uid);
+        let result = self.context.host.clean_up(name, uid).await;
+        if result.is_ok() {
+            self.context.records.remove(uid);
+        }
+        let failed = result.err().map(|error| error.message);
+        self.teardown_result("FailedCleanUp", failed)
+    }
+}

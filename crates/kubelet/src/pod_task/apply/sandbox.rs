@@ -1,0 +1,88 @@
+//! Making a sandbox.
+
+use rubelet_base::{ErrorChain, SandboxId};
+use rubelet_cri::v1;
+use rubelet_pod_plan::cri_config::sandbox_config;
+
+use super::{Flow, removal};
+use crate::{events::EventType, pod_task::PodTask};
+
+impl PodTask {
+    pub(super) async fn create_sandbox(&mut self, attempt: u32) -> (Flow, bool) {
+        if attempt > 0 && self.history.sandbox.is_none() {
+            let message = "Pod sandbox changed, it will be killed and re-created.";
+            let (kind, reason) = (EventType::Normal, "SandboxChanged");
+            self.context
+                .recorder
+                .pod(&self.pod, None, kind, reason, message);
+        }
+        let mut control = self.control.clone();
+        // Cancel safety: an abandoned call may still have made a sandbox; the list that follows
+        // finds it by its label.
+        let result = tokio::select! {
+            biased;
+            result = self.try_create_sandbox(attempt) => result,
+            () = removal(&mut control) => Err(("Interrupted", String::new())),
+        };
+        let uid = &self.pod.uid;
+        match result {
+            Ok(id) => {
+                self.history.sandbox = None;
+                self.context.pleg.learned_sandbox(uid, &id);
+                self.prepared = Some(std::sync::Arc::clone(&self.pod));
+                (Flow::Continue, true)
+            }
+            Err(("Interrupted", _)) => {
+                self.context.pleg.mark_unknown(uid);
+                (Flow::Stop, false)
+            }
+            Err((reason, message)) => {
+                self.context.pleg.mark_unknown(uid);
+                self.context
+                    .recorder
+                    .pod(&self.pod, None, EventType::Warning, reason, &message);
+                self.history
+                    .note_sandbox_failed(reason, &message, self.context.clock.now());
+                (Flow::Stop, false)
+            }
+        }
+    }
+
+    async fn try_create_sandbox(&self, attempt: u32) -> Result<SandboxId, (&'static str, String)> {
+        let context = &self.context;
+        let (driver, network_problem) = {
+            let state = context.runtime_state.borrow();
+            (state.cgroup_driver, state.network_problem.clone())
+        };
+        if let Some(problem) = network_problem.filter(|_| !self.pod.spec.host_network) {
+            return Err((
+                "NetworkNotReady",
+                format!("network is not ready: {problem}"),
+            ));
+        }
+        let host = &context.host;
+        let failed = |error: crate::pod_host::HostError| (error.reason, error.message);
+        host.prepare(&self.pod, driver).await.map_err(failed)?;
+        let (inputs, notes) = host
+            .sandbox_inputs(&self.pod, attempt, driver)
+            .await
+            .map_err(failed)?;
+        for (reason, message) in notes {
+            context
+                .recorder
+                .pod(&self.pod, None, EventType::Warning, reason, &message);
+        }
+        let request = v1::RunPodSandboxRequest {
+            config: Some(sandbox_config(&self.pod, inputs)),
+            runtime_handler: String::new(),
+        };
+        let call = context.drain.run(context.runtime.run_pod_sandbox(request));
+        match context.throttle.run(call).await {
+            Ok(answer) => Ok(answer.pod_sandbox_id.into()),
+            Err(error) => Err((
+                "FailedCreatePodSandBox",
+                format!("Failed to create pod sandbox: {}", ErrorChain(&error)),
+            )),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! How instances of containers ended, noted for those who ask why.
+
+use std::{sync::Arc, time::Duration};
+
+use rubelet_pod_plan::{
+    ObservedContainer,
+    history::{ENDS_KEPT, End},
+    observed::Exit,
+};
+use tokio::time::timeout;
+
+use super::PodTask;
+
+/// So much of a log is kept.
+const LOG_LINES: u64 = 5;
+const LOG_BYTES: usize = 1024;
+
+/// So long a disk may take to give it.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// So much of a termination message is kept.
+const MAX_MESSAGE: usize = 1024;
+
+impl PodTask {
+    /// Notes the ends that the last inspection saw and that are not noted yet, with the last lines
+    /// of their logs.
+    pub(super) async fn note_ends(&mut self) {
+        let observed = Arc::clone(&self.observed);
+        for (index, found) in observed.containers.iter().enumerate() {
+            let Some(exit) = found.phase.exit() else {
+                continue;
+            };
+            let newer = observed.containers[..index].iter();
+            let newer = newer.filter(|newer| newer.name == found.name).count();
+            let noted = !self
+                .history
+                .lacks_end(&found.name, &found.id, exit.finished_at);
+            if noted {
+                // A runtime may learn only later what killed a container.
+                self.history
+                    .correct_end(&found.name, &found.id, &exit.reason);
+            }
+            if noted || newer >= ENDS_KEPT || exit.start_was_broken_off() {
+                continue;
+            }
+            let log = self.context.host.log_tail(
+                &self.pod,
+                &found.name,
+                found.restart_count,
+                LOG_LINES,
+                LOG_BYTES,
+            );
+            let log = timeout(PATIENCE, log).await.unwrap_or_default();
+            let end = self.end(found, exit, log);
+            self.history.note_end(&found.name, end);
+        }
+    }
+
+    fn end(&self, found: &ObservedContainer, exit: &Exit, log: Vec<Box<str>>) -> End {
+        let history = &self.history;
+        let why = history.stopped_because(&found.name, &found.id, exit.finished_at);
+        let message = &exit.message[..exit.message.floor_char_boundary(MAX_MESSAGE)];
+        End {
+            id: found.id.clone(),
+            restart_count: found.restart_count,
+            started_at: exit.started_at,
+            finished_at: exit.finished_at,
+            exit_code: exit.code,
+            reason: exit.reason.clone(),
+            message: message.into(),
+            stopped_because: why.into(),
+            log,
+        }
+    }
+}

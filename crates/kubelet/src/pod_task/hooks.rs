@@ -1,0 +1,158 @@
+//! One lifecycle hook of a container (kubelet: `lifecycle/handlers.go`).
+
+use std::time::Duration;
+
+use rubelet_api::probe::{Hook, HttpGet, TargetPort, TcpSocket};
+use rubelet_base::{ContainerId, ErrorChain};
+use rubelet_cri::v1;
+use tokio::time::sleep;
+
+use super::PodTask;
+use crate::{events::EventType, prober::NetVerdict};
+
+/// So much of what a command printed is told, of each of its two streams.
+const MAX_OUTPUT: usize = 4096;
+
+impl PodTask {
+    /// Runs a hook to its end. Only an httpGet hook heeds `limit` by itself: whoever waits for
+    /// another one gives it up.
+    ///
+    /// # Errors
+    /// What went wrong, in the kubelet's words.
+    pub(super) async fn run_hook(
+        &self,
+        container: &str,
+        id: &ContainerId,
+        hook: &Hook,
+        limit: Duration,
+    ) -> Result<(), String> {
+        let (name, uid) = (&self.pod.name, &self.pod.uid);
+        let of = format!(
+            "Container {container:?} in Pod \"{}_{}({uid})\"",
+            name.name, name.namespace
+        );
+        match hook {
+            Hook::Exec(command) => self.run_command(id, command).await.map_err(|failed| {
+                format!(
+                    "Exec lifecycle hook ([{}]) for {of} failed - error: {}, message: {:?}",
+                    command.join(" "),
+                    failed.error,
+                    failed.output
+                )
+            }),
+            Hook::Http(get) => self
+                .request(container, id, get, limit)
+                .await
+                .map_err(|error| {
+                    format!(
+                        "HTTP lifecycle hook ({}) for {of} failed - error: {error}",
+                        get.path
+                    )
+                }),
+            Hook::Sleep(time) => {
+                sleep(*time).await;
+                Ok(())
+            }
+            Hook::Tcp(socket) => Err(format!(
+                "Cannot run handler: invalid handler: {}",
+                tcp_handler(socket)
+            )),
+        }
+    }
+
+    async fn run_command(
+        &self,
+        id: &ContainerId,
+        command: &[Box<str>],
+    ) -> Result<(), FailedCommand> {
+        let request = v1::ExecSyncRequest {
+            container_id: id.as_str().to_owned(),
+            cmd: command.iter().map(ToString::to_string).collect(),
+            // Whoever waits gives the call up in time, and the runtime then kills the command.
+            timeout: 0,
+        };
+        match self.context.runtime.exec_sync(request).await {
+            Ok(answer) if answer.exit_code == 0 => Ok(()),
+            Ok(answer) => {
+                let (stdout, stderr) = (text(&answer.stdout), text(&answer.stderr));
+                Err(FailedCommand {
+                    error: format!(
+                        "command '{}' exited with {}: {stderr}",
+                        command.join(" "),
+                        answer.exit_code
+                    ),
+                    output: stdout + &stderr,
+                })
+            }
+            Err(error) => Err(FailedCommand {
+                error: ErrorChain(&error).to_string(),
+                output: String::new(),
+            }),
+        }
+    }
+
+    async fn request(
+        &self,
+        container: &str,
+        id: &ContainerId,
+        get: &HttpGet,
+        limit: Duration,
+    ) -> Result<(), String> {
+        let host = match &get.host {
+            Some(host) => host.clone(),
+            None => self
+                .address_of(id)
+                .ok_or("failed to find networking container")?,
+        };
+        let report = self.context.net.hook(get, &host, limit).await;
+        match report.verdict {
+            NetVerdict::Passed => Ok(()),
+            NetVerdict::Warned => {
+                let (kind, reason) = (EventType::Warning, "LifecycleHTTPFallback");
+                self.event(container, kind, reason, &report.output);
+                Ok(())
+            }
+            NetVerdict::Failed | NetVerdict::TimedOut | NetVerdict::Errored => Err(report.output),
+        }
+    }
+
+    /// The primary address of the sandbox that a container is in, or of the node.
+    fn address_of(&self, id: &ContainerId) -> Option<Box<str>> {
+        if self.pod.spec.host_network {
+            return self.context.settings.node_ips.first().cloned();
+        }
+        let observed = &self.observed;
+        let container = observed.containers.iter().find(|found| found.id == *id);
+        let sandbox = match container {
+            Some(found) => {
+                let mut all = observed.sandboxes.iter();
+                all.find(|sandbox| sandbox.id == found.sandbox)
+            }
+            // It was made after the last look.
+            None => observed.ready_sandbox(),
+        };
+        sandbox?.ips.first().cloned()
+    }
+}
+
+struct FailedCommand {
+    error: String,
+    output: String,
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_OUTPUT)]).into_owned()
+}
+
+/// The handler as the kubelet prints it.
+fn tcp_handler(socket: &TcpSocket) -> String {
+    let port = match &socket.port {
+        TargetPort::Number(number) => format!("{{0 {number} }}"),
+        TargetPort::Unknown(name) => format!("{{1 0 {name}}}"),
+    };
+    let host = socket.host.as_deref().unwrap_or_default();
+    format!(
+        "&LifecycleHandler{{Exec:nil,HTTPGet:nil,\
+         TCPSocket:&TCPSocketAction{{Port:{port},Host:{host},}},Sleep:nil,}}"
+    )
+}

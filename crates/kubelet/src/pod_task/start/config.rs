@@ -1,0 +1,86 @@
+//! What a container is made from.
+
+use rubelet_api::container::Container;
+use rubelet_base::ContainerId;
+use rubelet_cri::v1;
+use rubelet_pod_plan::{
+    ContainerPhase,
+    cri_config::{ContainerInputs, container_config, env, mounts, verify_non_root},
+};
+
+use crate::{
+    images::PresentImage,
+    pod_task::{PodTask, StartFailure},
+};
+
+impl PodTask {
+    pub(super) async fn container_config(
+        &self,
+        container: &Container,
+        count: u32,
+        image: PresentImage,
+    ) -> Result<v1::ContainerConfig, StartFailure> {
+        let config_error =
+            |message: String| StartFailure::new("CreateContainerConfigError", message);
+        verify_non_root(&self.pod, container, &image.user).map_err(|error| {
+            let (name, uid) = (&self.pod.name, &self.pod.uid);
+            config_error(format!(
+                "{error} (pod: \"{}_{}({uid})\", container: {})",
+                name.name, name.namespace, container.name
+            ))
+        })?;
+        let target = self.target_of(container).map_err(config_error)?;
+        let host = &self.context.host;
+        let pod_ips = self.pod_ips();
+        let values = env::environment(&self.pod, container, &host.env_context(pod_ips.clone()))
+            .map_err(|error| config_error(error.to_string()))?;
+        let files = host
+            .container_files(&self.pod, &container.name, &values, &pod_ips)
+            .await
+            .map_err(|error| config_error(error.message))?;
+        let mounts = mounts(container, &files).map_err(|error| config_error(error.to_string()))?;
+        let (seccomp_root, seccomp_default) = host.seccomp();
+        Ok(container_config(
+            &self.pod,
+            container,
+            ContainerInputs {
+                restart_count: count,
+                image_id: image.id,
+                image_user: image.user,
+                env: values,
+                mounts,
+                resources: host.resources(&self.pod, container),
+                seccomp_default,
+                seccomp_root,
+                target,
+            },
+        ))
+    }
+
+    /// The instance whose processes an ephemeral container sees, if it names one.
+    fn target_of(&self, container: &Container) -> Result<Option<ContainerId>, String> {
+        let mut ephemeral = self.pod.spec.ephemeral_containers.iter();
+        let one = ephemeral.find(|one| one.container.name == container.name);
+        let Some(target) = one.and_then(|one| one.target.as_deref()) else {
+            return Ok(None);
+        };
+        let found = self
+            .observed
+            .newest(target)
+            .ok_or_else(|| format!("unable to find target container {target}"))?;
+        match found.phase {
+            ContainerPhase::Running { .. } => Ok(Some(found.id.clone())),
+            _ => Err(format!("target container {target} is not running")),
+        }
+    }
+
+    fn pod_ips(&self) -> Vec<Box<str>> {
+        if self.pod.spec.host_network {
+            return self.context.settings.node_ips.clone();
+        }
+        self.observed
+            .ready_sandbox()
+            .map(|sandbox| sandbox.ips.clone())
+            .unwrap_or_default()
+    }
+}

@@ -1,0 +1,98 @@
+//! Probes of all pods: one task, one timer for all of them.
+//!
+//! A pod's task says which probes are to be tried ([`ProberHandle::set`]); the prober tries them in
+//! time and says what they amount to ([`ProberHandle::outcomes`]). Both are level-triggered.
+
+mod attempt;
+mod exec;
+mod net;
+mod pods;
+mod probe;
+mod rows;
+mod sockets;
+mod task;
+#[cfg(test)]
+mod tests;
+mod timing;
+mod trial;
+mod wheel;
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use rubelet_api::pod::Pod;
+use rubelet_base::{ContainerId, PodUid};
+use rubelet_pod_plan::{Outcome, ProbeKind, ProbeOutcomes, ProbeTarget, probe::Attempt};
+use tokio::sync::watch;
+
+pub use net::{NetProbe, NetReport, NetVerdict};
+pub use task::ProberTask;
+
+use rows::{Rows, Wanted};
+
+/// Tells the prober what to try, and others what came of it. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct ProberHandle {
+    rows: Arc<Rows>,
+}
+
+/// The last attempt of one probe, for those who ask why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProbeReport {
+    /// Name of the container.
+    pub container: Box<str>,
+    /// The instance that was tried.
+    pub id: ContainerId,
+    /// Which probe.
+    pub kind: ProbeKind,
+    /// What the attempts amount to.
+    pub outcome: Outcome,
+    /// So many attempts in a row ended as the last one that counted did.
+    pub length: u32,
+    /// How the last attempt ended; `None` if there was none yet.
+    pub last: Option<Attempt>,
+    /// When the last attempt ended; `None` if there was none yet.
+    pub at: Option<Timestamp>,
+    /// How long it took.
+    pub latency: Duration,
+    /// What it said; the beginning of it.
+    pub output: Box<str>,
+    /// How often the agent ran it so late that its failure was not counted.
+    pub late: u64,
+    /// When the next attempt is due; `None` if there is none until the container is another one, or
+    /// until the pod has an address.
+    pub next: Option<Timestamp>,
+}
+
+impl ProberHandle {
+    /// Sets which probes of a pod are to be tried from now on, at this address. Without an address,
+    /// probes that need it wait.
+    pub fn set(&self, pod: &Arc<Pod>, ip: &str, targets: Vec<ProbeTarget>) {
+        self.rows.want(
+            &pod.uid,
+            Wanted {
+                pod: Arc::clone(pod),
+                ip: ip.into(),
+                targets,
+            },
+        );
+    }
+
+    /// Forgets a pod.
+    pub fn forget(&self, uid: &PodUid) {
+        self.rows.forget(uid);
+    }
+
+    /// Follows what the probes of a pod amount to; level-triggered.
+    #[must_use]
+    pub fn outcomes(&self, uid: &PodUid) -> watch::Receiver<Arc<ProbeOutcomes>> {
+        self.rows.outcomes(uid)
+    }
+
+    /// The last attempts of a pod's probes: of all that are tried, and of those of the same
+    /// instances that are no longer tried, such as a startup probe that has succeeded.
+    #[must_use]
+    pub fn reports(&self, uid: &PodUid) -> Vec<ProbeReport> {
+        self.rows.reports(uid)
+    }
+}

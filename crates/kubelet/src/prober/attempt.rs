@@ -1,0 +1,126 @@
+//! One attempt of a probe: it waits for its turn, tries, and tries again at once where an answer
+//! says nothing of the container.
+
+use std::{sync::Arc, time::Duration};
+
+use rubelet_api::probe::ProbeHandler;
+use rubelet_cri::RuntimeService;
+use rubelet_pod_plan::probe::Attempt;
+use tokio::time::Instant;
+
+use super::{
+    exec,
+    net::{NetProbe, NetReport, NetVerdict},
+    timing::Failed,
+    trial::Trial,
+};
+use crate::throttle::Throttle;
+
+/// How often an attempt is made before it is given up until the next one is due.
+const TRIES: u32 = 3;
+/// So many network attempts run at once, and so many commands.
+const NETWORK_AT_ONCE: usize = 64;
+const EXECS_AT_ONCE: usize = 8;
+/// An attempt that takes longer than this only waits for its target, which costs next to nothing,
+/// and no longer counts: targets that don't answer must not hold up the others.
+const NETWORK_BUSY: Duration = Duration::from_millis(100);
+const EXEC_BUSY: Duration = Duration::from_millis(500);
+
+/// What attempts are made with.
+pub(super) struct Tools {
+    runtime: Arc<dyn RuntimeService>,
+    net: Arc<dyn NetProbe>,
+    network: Throttle,
+    execs: Throttle,
+}
+
+/// What came of one try.
+pub(super) struct Tried {
+    pub(super) report: NetReport,
+    /// How long it took by timers of this process alone.
+    pub(super) took: Duration,
+}
+
+/// What came of an attempt.
+pub(super) struct Done {
+    /// What it says of the container.
+    pub(super) attempt: Attempt,
+    /// The last try.
+    pub(super) report: NetReport,
+    /// How many tries the agent ran too late.
+    pub(super) late: u32,
+}
+
+impl Tools {
+    pub(super) fn new(runtime: Arc<dyn RuntimeService>, net: Arc<dyn NetProbe>) -> Self {
+        Self {
+            runtime,
+            net,
+            network: Throttle::new(NETWORK_AT_ONCE),
+            execs: Throttle::new(EXECS_AT_ONCE),
+        }
+    }
+
+    /// Makes an attempt that is due now. Dropping it breaks it off.
+    pub(super) async fn attempt(&self, trial: &Trial, due: Instant) -> Done {
+        let (throttle, busy) = match trial.probe().handler {
+            ProbeHandler::Exec(_) => (&self.execs, EXEC_BUSY),
+            _ => (&self.network, NETWORK_BUSY),
+        };
+        throttle.run_counting(busy, self.tries(trial, due)).await
+    }
+
+    async fn tries(&self, trial: &Trial, due: Instant) -> Done {
+        // Only the first try can have been kept waiting.
+        let mut waited = due.elapsed();
+        let mut late = 0;
+        let mut tries = 0;
+        loop {
+            let tried = self.once(trial).await;
+            tries += 1;
+            let attempt = judge(&tried, waited, trial.timeout());
+            waited = Duration::ZERO;
+            late += u32::from(attempt == Attempt::Late);
+            if tries == TRIES || matches!(attempt, Attempt::Success | Attempt::Failure) {
+                return Done {
+                    attempt,
+                    report: tried.report,
+                    late,
+                };
+            }
+        }
+    }
+
+    async fn once(&self, trial: &Trial) -> Tried {
+        let handler = &trial.probe().handler;
+        if let ProbeHandler::Exec(command) = handler {
+            return exec::run(&*self.runtime, trial, command).await;
+        }
+        let began = Instant::now();
+        let report = self.net.probe(handler, &trial.ip, trial.timeout()).await;
+        Tried {
+            report,
+            took: began.elapsed(),
+        }
+    }
+}
+
+fn judge(tried: &Tried, waited: Duration, timeout: Duration) -> Attempt {
+    let timed_out = match tried.report.verdict {
+        NetVerdict::Passed | NetVerdict::Warned => return Attempt::Success,
+        NetVerdict::Errored => return Attempt::Errored,
+        NetVerdict::Failed => false,
+        NetVerdict::TimedOut => true,
+    };
+    let failed = Failed {
+        waited,
+        took: tried.took,
+        timeout,
+        timed_out,
+    };
+    if failed.is_late() {
+        Attempt::Late
+    } else {
+        Attempt::Failure
+    }
+}

@@ -1,0 +1,102 @@
+//! One attempt of an exec probe.
+
+use std::time::Duration;
+
+use rubelet_api::container::{Container, EnvValue};
+use rubelet_base::duration::format_go;
+use rubelet_cri::{RuntimeService, v1};
+use rubelet_pod_plan::cri_config::expand::expand;
+use rubelet_probes::{MAX_OUTPUT, quoted};
+use tokio::time::{Instant, sleep_until};
+
+use super::{
+    attempt::Tried,
+    net::{NetReport, NetVerdict},
+    trial::Trial,
+};
+
+/// Runs the command in the container. Exit code 0 passes; the runtime ends the command when its
+/// time is over, and says so.
+pub(super) async fn run(
+    runtime: &dyn RuntimeService,
+    trial: &Trial,
+    command: &[Box<str>],
+) -> Tried {
+    let timeout = trial.timeout();
+    let cmd = expanded(command, trial.container());
+    let request = v1::ExecSyncRequest {
+        container_id: trial.id.as_str().to_owned(),
+        cmd,
+        timeout: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+    };
+    let began = Instant::now();
+    let mut call = runtime.exec_sync(request);
+    // The runtime's watch runs also while this process stands still. How late this process notices
+    // that the time is over tells whether it stood still, however long the runtime then takes.
+    let (answer, noticed) = tokio::select! {
+        biased;
+        answer = &mut call => (answer, None),
+        () = sleep_until(began + timeout) => {
+            let noticed = began.elapsed();
+            (call.await, Some(noticed))
+        }
+    };
+    let latency = began.elapsed();
+    let (verdict, output) = match answer {
+        Ok(answer) => {
+            let verdict = match answer.exit_code {
+                0 => NetVerdict::Passed,
+                _ => NetVerdict::Failed,
+            };
+            (verdict, output(&answer))
+        }
+        Err(error) if error.is_deadline_exceeded() => {
+            let command = expanded(command, trial.container()).join(" ");
+            let output = format!(
+                "command timed out: {} timed out after {}",
+                quoted(command.as_bytes()),
+                format_go(timeout)
+            );
+            (NetVerdict::TimedOut, output)
+        }
+        Err(error) => (NetVerdict::Errored, error.to_string()),
+    };
+    let took = match verdict {
+        NetVerdict::TimedOut => noticed.unwrap_or(latency),
+        // An answer is an answer, whenever this process came to read it.
+        _ => Duration::ZERO,
+    };
+    Tried {
+        report: NetReport {
+            verdict,
+            output,
+            latency,
+        },
+        took,
+    }
+}
+
+/// Replaces `$(NAME)` as the kubelet does for probes: values that stand in the specification are
+/// known, those that come from somewhere else count as empty.
+fn expanded(command: &[Box<str>], container: &Container) -> Vec<String> {
+    let lookup = |name: &str| {
+        let mut named = container.env.iter().rev();
+        named
+            .find(|var| *var.name == *name)
+            .map(|var| match &var.value {
+                EnvValue::Literal(value) => &**value,
+                EnvValue::Field(_) | EnvValue::Resource(_) => "",
+            })
+    };
+    command.iter().map(|word| expand(word, lookup)).collect()
+}
+
+/// What the command wrote, stdout first; the beginning of it.
+fn output(answer: &v1::ExecSyncResponse) -> String {
+    let stdout = &answer.stdout[..answer.stdout.len().min(MAX_OUTPUT)];
+    let stderr = &answer.stderr[..answer.stderr.len().min(MAX_OUTPUT - stdout.len())];
+    let mut text = String::from_utf8_lossy(stdout).into_owned();
+    text.push_str(&String::from_utf8_lossy(stderr));
+    text.truncate(text.floor_char_boundary(MAX_OUTPUT));
+    text
+}

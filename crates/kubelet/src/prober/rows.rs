@@ -1,0 +1,162 @@
+//! What pods' tasks and the prober tell each other.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use rubelet_api::pod::Pod;
+use rubelet_base::{ContainerId, PodUid};
+use rubelet_pod_plan::{Outcome, ProbeKind, ProbeOutcomes, ProbeTarget};
+use tokio::sync::{Notify, watch};
+
+use super::ProbeReport;
+
+/// One row for each pod.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    state: Mutex<State>,
+    wake: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pods: HashMap<PodUid, Row>,
+    /// Pods of which something else is wanted than the prober knows.
+    changed: Vec<PodUid>,
+}
+
+/// What is wanted of one pod, and what is known of it.
+#[derive(Debug)]
+pub(super) struct Row {
+    outcomes: watch::Sender<Arc<ProbeOutcomes>>,
+    wanted: Option<Arc<Wanted>>,
+    reports: Vec<ProbeReport>,
+}
+
+/// What is to be tried of one pod.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) pod: Arc<Pod>,
+    pub(super) ip: Box<str>,
+    pub(super) targets: Vec<ProbeTarget>,
+}
+
+impl Wanted {
+    fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.pod, &other.pod) && self.ip == other.ip && self.targets == other.targets
+    }
+}
+
+impl Rows {
+    /// Other probes are wanted of a pod.
+    pub(super) fn want(&self, uid: &PodUid, wanted: Wanted) {
+        let mut state = self.state();
+        let row = state.pods.entry(uid.clone()).or_insert_with(Row::new);
+        let same = match &row.wanted {
+            Some(old) => old.same(&wanted),
+            None => wanted.targets.is_empty(),
+        };
+        if same {
+            return;
+        }
+        row.wanted = Some(Arc::new(wanted));
+        state.changed.push(uid.clone());
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    pub(super) fn forget(&self, uid: &PodUid) {
+        let mut state = self.state();
+        if state.pods.remove(uid).is_some() {
+            state.changed.push(uid.clone());
+            drop(state);
+            self.wake.notify_one();
+        }
+    }
+
+    pub(super) fn outcomes(&self, uid: &PodUid) -> watch::Receiver<Arc<ProbeOutcomes>> {
+        let mut state = self.state();
+        let row = state.pods.entry(uid.clone()).or_insert_with(Row::new);
+        row.outcomes.subscribe()
+    }
+
+    pub(super) fn reports(&self, uid: &PodUid) -> Vec<ProbeReport> {
+        let state = self.state();
+        let row = state.pods.get(uid);
+        row.map(|row| row.reports.clone()).unwrap_or_default()
+    }
+
+    /// Waits until something else may be wanted.
+    pub(super) async fn changed(&self) {
+        self.wake.notified().await;
+    }
+
+    /// What is wanted now of the pods that changed; `None` of those that were forgotten.
+    pub(super) fn take_changes(&self) -> Vec<(PodUid, Option<Arc<Wanted>>)> {
+        let mut state = self.state();
+        let changed = std::mem::take(&mut state.changed);
+        let wanted = changed.into_iter().map(|uid| {
+            let row = state.pods.get(&uid);
+            let wanted = row.and_then(|row| row.wanted.clone());
+            (uid, wanted)
+        });
+        wanted.collect()
+    }
+
+    /// Changes what is known of a pod, unless it was forgotten.
+    pub(super) fn change(&self, uid: &PodUid, change: impl FnOnce(&mut Row)) {
+        if let Some(row) = self.state().pods.get_mut(uid) {
+            change(row);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Row {
+    fn new() -> Self {
+        Self {
+            outcomes: watch::Sender::new(Arc::default()),
+            wanted: None,
+            reports: Vec::new(),
+        }
+    }
+
+    /// Says what a probe amounts to; wakes the pod's task.
+    pub(super) fn publish(&mut self, id: &ContainerId, kind: ProbeKind, outcome: Outcome) {
+        self.outcomes.send_if_modified(|outcomes| {
+            let new = outcomes.get(id, kind) != Some(outcome);
+            if new {
+                Arc::make_mut(outcomes).set(id.clone(), kind, outcome);
+            }
+            new
+        });
+    }
+
+    /// The report of a probe, for changing it.
+    pub(super) fn report(&mut self, id: &ContainerId, kind: ProbeKind) -> Option<&mut ProbeReport> {
+        let mut reports = self.reports.iter_mut();
+        reports.find(|report| report.id == *id && report.kind == kind)
+    }
+
+    /// Begins a report, in place of an older one of the same probe.
+    pub(super) fn begin(&mut self, report: ProbeReport) {
+        match self.report(&report.id, report.kind) {
+            Some(old) => *old = report,
+            None => self.reports.push(report),
+        }
+    }
+
+    /// Forgets an instance of a container. Nobody asks for its outcomes any more, so that nobody
+    /// is woken.
+    pub(super) fn forget(&mut self, id: &ContainerId) {
+        self.reports.retain(|report| report.id != *id);
+        self.outcomes.send_if_modified(|outcomes| {
+            Arc::make_mut(outcomes).retain(|of, _| of != id);
+            false
+        });
+    }
+}

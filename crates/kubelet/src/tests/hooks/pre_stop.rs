@@ -1,0 +1,148 @@
+//! preStop: before SIGTERM, within the grace.
+
+use rubelet_sim::{Behavior, Exec};
+use tokio::time::sleep;
+
+use super::{Commands, app_with, raised};
+use crate::tests::{
+    net::Answer,
+    node::{Node, seconds},
+};
+
+const FAILED: &str = "FailedPreStopHook PreStopHook failed";
+
+/// A node with a pod `web` that ignores SIGTERM, has this grace in seconds and this preStop hook.
+async fn node_with(grace: u64, hook: &str) -> (Node, Commands, String) {
+    let node = Node::new();
+    node.sim.on_image("app:1", Behavior::runs().ignoring_term());
+    let commands = Commands::of(&node);
+    let app = app_with(&format!("preStop: {{{hook}}}"));
+    let uid = node.want(
+        "web",
+        &format!("terminationGracePeriodSeconds: {grace}, {app}"),
+    );
+    node.until_running().await;
+    sleep(seconds(5)).await;
+    (node, commands, uid)
+}
+
+/// Removes the pod and waits for its end: seconds until SIGTERM and until SIGKILL.
+async fn removed(node: &Node, uid: &str) -> (f64, f64) {
+    let asked = node.uptime();
+    node.unwant("web");
+    node.until("the end", |node| node.is_gone(uid)).await;
+    let since = |at: std::time::Duration| (at - asked).as_secs_f64();
+    let (terms, ends) = (node.term_times(uid, "app"), node.exit_times(uid, "app"));
+    assert_eq!((terms.len(), ends.len()), (1, 1));
+    (since(terms[0]), since(ends[0]))
+}
+
+/// Two times in seconds are the same but for what the agent itself takes.
+fn assert_times(what: &str, (term, kill): (f64, f64), (due_term, due_kill): (f64, f64)) {
+    let near = |is: f64, due: f64| (is - due).abs() <= 0.02;
+    assert!(
+        near(term, due_term) && near(kill, due_kill),
+        "{what}: SIGTERM after {term} s, not {due_term}; SIGKILL after {kill} s, not {due_kill}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_kind_runs_before_sigterm_and_counts_into_the_grace() {
+    for (hook, term) in [
+        ("exec: {command: [say-bye]}", 6.0),
+        ("exec: {command: [bye-at-once]}", 0.0),
+        ("httpGet: {port: 80}", 8.0),
+        ("sleep: {seconds: 11}", 11.0),
+        ("sleep: {seconds: 20}", 20.0),
+    ] {
+        let (node, commands, uid) = node_with(20, hook).await;
+        commands.set("say-bye", Exec::exits(0).after(seconds(6)));
+        node.net.on(|_| Answer::passes().after(seconds(8)));
+        let times = removed(&node, &uid).await;
+        let kill = f64::max(20.0, term + 2.0);
+        assert_times(hook, times, (term, kill));
+        assert!(!raised(&node, FAILED), "{hook}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fraction_of_a_second_is_counted_as_well() {
+    for (takes, due) in [(6_300, 20.0), (6_700, 20.0), (19_400, 21.4)] {
+        let (node, commands, uid) = node_with(20, "exec: {command: [say-bye]}").await;
+        let takes = std::time::Duration::from_millis(takes);
+        commands.set("say-bye", Exec::exits(0).after(takes));
+        let times = removed(&node, &uid).await;
+        assert_times("say-bye", times, (takes.as_secs_f64(), due));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_told_and_the_end_goes_on() {
+    for hook in [
+        "exec: {command: [say-bye]}",
+        "httpGet: {port: 80}",
+        "tcpSocket: {port: 80}",
+    ] {
+        let (node, commands, uid) = node_with(20, hook).await;
+        commands.set("say-bye", Exec::exits(1));
+        node.net.on(|_| Answer::fails("connection refused"));
+        let times = removed(&node, &uid).await;
+        assert_times(hook, times, (0.0, 20.0));
+        assert!(raised(&node, FAILED), "{hook}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_outlasts_the_grace_is_cut_and_sigterm_leaves_two_seconds() {
+    for hook in ["exec: {command: [say-bye]}", "httpGet: {port: 80}"] {
+        let (node, commands, uid) = node_with(20, hook).await;
+        commands.set("say-bye", Exec::hangs());
+        node.net.on(|_| Answer::hangs());
+        let times = removed(&node, &uid).await;
+        assert_times(hook, times, (20.0, 22.0));
+        assert!(raised(&node, FAILED), "{hook}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_container_that_is_replaced_runs_the_hook_it_was_made_with() {
+    let (node, commands, uid) = node_with(30, "exec: {command: [say-bye]}").await;
+    commands.set("say-bye", Exec::exits(0).after(seconds(3)));
+    let old = node.sim.running(&uid, "app").unwrap();
+    node.want("web", &app_with("preStop: {exec: {command: [other]}}"));
+    node.until("another instance runs", |node| {
+        node.sim.running(&uid, "app").is_some_and(|id| id != old)
+    })
+    .await;
+    let execs = node.sim.oracle().execs(&uid, "app");
+    assert_eq!(execs.len(), 1);
+    assert_eq!((&execs[0].id, execs[0].command.as_str()), (&old, "say-bye"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_removal_of_the_pod_shortens_a_hook_that_runs_for_another_cause() {
+    let (node, commands, uid) = node_with(600, "exec: {command: [say-bye]}").await;
+    commands.set("say-bye", Exec::hangs());
+    let spec = |grace: u64| format!("terminationGracePeriodSeconds: {grace}, {}", app_with(""));
+    // Replaced with a grace of 600 s; and then the pod is to be gone within 10 s.
+    node.want("web", &spec(600));
+    sleep(seconds(5)).await;
+    node.want("web", &spec(10));
+    sleep(seconds(5)).await;
+    assert_eq!(node.sim.oracle().execs(&uid, "app").len(), 1);
+    assert!(node.term_times(&uid, "app").is_empty());
+    let times = removed(&node, &uid).await;
+    assert_times("removed", times, (10.0, 12.0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_container_that_ends_during_its_hook_is_not_sent_a_signal() {
+    let (node, commands, uid) = node_with(60, "exec: {command: [say-bye]}").await;
+    commands.set("say-bye", Exec::hangs());
+    node.unwant("web");
+    sleep(seconds(7)).await;
+    node.kill_container(&uid, "app", 0);
+    let took = node.until("the end", |node| node.is_gone(&uid)).await;
+    assert!(took <= seconds(1), "{took:?}");
+    assert!(node.term_times(&uid, "app").is_empty());
+}

@@ -1,0 +1,147 @@
+//! The network for tests: what probes and hooks are answered is scripted, each attempt is noted.
+
+use std::{
+    sync::{Mutex, MutexGuard},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use rubelet_api::probe::{HttpGet, ProbeHandler};
+use tokio::time::{Instant, sleep};
+
+use crate::prober::{NetProbe, NetReport, NetVerdict};
+
+/// The network. Without a script everything passes at once.
+pub(super) struct FakeNet {
+    began: Instant,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    script: Option<Script>,
+    attempts: Vec<Attempt>,
+}
+
+type Script = Box<dyn FnMut(&Attempt) -> Answer + Send>;
+
+/// One attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Attempt {
+    /// When it began, since the network was made.
+    pub(super) at: Duration,
+    /// The pod's address.
+    pub(super) host: String,
+    /// What was tried.
+    pub(super) what: What,
+    /// How long it may take.
+    pub(super) timeout: Duration,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum What {
+    Probe(ProbeHandler),
+    Hook(HttpGet),
+}
+
+/// What comes of an attempt.
+#[derive(Debug, Clone)]
+pub(super) struct Answer {
+    pub(super) verdict: NetVerdict,
+    pub(super) output: String,
+    pub(super) takes: Duration,
+}
+
+impl Answer {
+    /// It passes at once.
+    pub(super) fn passes() -> Self {
+        Self::of(NetVerdict::Passed, "ok")
+    }
+
+    /// It fails at once, with these words.
+    pub(super) fn fails(output: &str) -> Self {
+        Self::of(NetVerdict::Failed, output)
+    }
+
+    /// It ends at once in this way.
+    pub(super) fn of(verdict: NetVerdict, output: &str) -> Self {
+        Self {
+            verdict,
+            output: output.to_owned(),
+            takes: Duration::ZERO,
+        }
+    }
+
+    /// There is no answer.
+    pub(super) fn hangs() -> Self {
+        Self::passes().after(Duration::from_secs(1_000_000_000))
+    }
+
+    /// The same, but it takes so long.
+    pub(super) fn after(self, takes: Duration) -> Self {
+        Self { takes, ..self }
+    }
+}
+
+impl FakeNet {
+    pub(super) fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            state: Mutex::default(),
+        }
+    }
+
+    /// From now on each attempt comes to what `script` says.
+    pub(super) fn on(&self, script: impl FnMut(&Attempt) -> Answer + Send + 'static) {
+        self.state().script = Some(Box::new(script));
+    }
+
+    /// All attempts until now, oldest first.
+    pub(super) fn attempts(&self) -> Vec<Attempt> {
+        self.state().attempts.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no test panics in here")
+    }
+
+    async fn attempt(&self, what: What, host: &str, timeout: Duration) -> NetReport {
+        let attempt = Attempt {
+            at: self.began.elapsed(),
+            host: host.to_owned(),
+            what,
+            timeout,
+        };
+        let answer = {
+            let mut state = self.state();
+            state.attempts.push(attempt.clone());
+            let script = state.script.as_mut();
+            script.map_or_else(Answer::passes, |script| script(&attempt))
+        };
+        let began = Instant::now();
+        let late = answer.takes > timeout;
+        sleep(answer.takes.min(timeout)).await;
+        let (verdict, output) = match late {
+            true => (NetVerdict::TimedOut, "context deadline exceeded".to_owned()),
+            false => (answer.verdict, answer.output),
+        };
+        NetReport {
+            verdict,
+            output,
+            latency: began.elapsed(),
+        }
+    }
+}
+
+#[async_trait]
+impl NetProbe for FakeNet {
+    async fn probe(&self, handler: &ProbeHandler, host: &str, timeout: Duration) -> NetReport {
+        let what = What::Probe(handler.clone());
+        self.attempt(what, host, timeout).await
+    }
+
+    async fn hook(&self, get: &HttpGet, host: &str, timeout: Duration) -> NetReport {
+        let what = What::Hook(get.clone());
+        self.attempt(what, host, timeout).await
+    }
+}

@@ -1,0 +1,111 @@
+//! What people do: they write manifests, and ask for this and that.
+
+use rubelet_base::{ContainerId, PodUid};
+use rubelet_pod_plan::{
+    Intents,
+    intents::{ForeignCondition, RestartIntent},
+};
+
+use super::required;
+use crate::tests::stories::director::Director;
+
+impl Director {
+    /// `edit [POD]: OLD -> NEW` replaces text in the manifest; `manifest [of POD] is removed`,
+    /// `... is put`, `manifests can't be read`.
+    pub(super) fn manifest_changes(&mut self, words: &[&str], tail: &str) -> Result<bool, String> {
+        let main = self.main_pod();
+        match words {
+            ["edit", pod @ ..] => {
+                let label = pod.first().map_or(&*main, |pod| pod);
+                let (old, new) = tail.split_once(" -> ").ok_or("not `OLD -> NEW`")?;
+                let pod = self.manifest(label)?;
+                if pod.spec.matches(old).count() != 1 {
+                    return Err(format!("{old:?} does not stand once in the manifest"));
+                }
+                pod.spec = pod.spec.replace(old, new);
+                self.put_manifest(label)?;
+            }
+            ["manifest", "is", "put"] => self.put_manifest(&main)?,
+            ["manifest", "of", pod, "is", "put"] => self.put_manifest(pod)?,
+            ["manifest", "is", "removed"] => {
+                let name = self.manifest(&main)?.name.clone();
+                self.node.unwant(&name);
+            }
+            ["manifest", "of", pod, "is", "removed"] => {
+                let name = self.manifest(pod)?.name.clone();
+                self.node.unwant(&name);
+            }
+            ["manifests", "can't", "be", "read"] => self.node.set_waiting(true),
+            ["manifests", "can", "be", "read"] => self.node.set_waiting(false),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// What the local socket and the command line offer.
+    pub(super) async fn operator(&mut self, words: &[&str], tail: &str) -> Result<bool, String> {
+        let (main, now) = (self.main_pod(), self.node.now());
+        match words {
+            ["operator", "restarts", name] => {
+                let (uid, container) = self.container(name)?;
+                let name = &self.manifest(&main)?.name.clone();
+                let status = self.node.container(name, &container);
+                let id = status.map(|status| status.container_id);
+                let instance = id
+                    .filter(|id| !id.is_empty())
+                    .map(|id| ContainerId::from(&*id));
+                let intent = RestartIntent { instance, at: now };
+                self.intend(&uid, |intents| {
+                    intents.restarts.insert(container.into(), intent);
+                })
+                .await?;
+            }
+            ["operator", "sets", kind, status] => {
+                let uid = self.uid(&main)?;
+                let condition = ForeignCondition {
+                    kind: (*kind).into(),
+                    status: (*status == "True").into(),
+                    reason: "".into(),
+                    message: "".into(),
+                    last_transition: now,
+                };
+                self.intend(&uid, |intents| {
+                    intents.conditions.retain(|old| old.kind != condition.kind);
+                    intents.conditions.push(condition);
+                })
+                .await?;
+            }
+            // As `kubectl delete --grace-period` does: a grace only shrinks.
+            ["operator", "asks", "for", "a", "grace", "of", time] => {
+                let (uid, asked) = (self.uid(&main)?, required(time)?);
+                let entry = self.node.agent().pods.get(&PodUid::from(&*uid));
+                let (_, planned) = entry
+                    .and_then(|entry| entry.deletion)
+                    .ok_or("the pod is not being removed")?;
+                self.intend(&uid, |intents| {
+                    let current = intents.grace.unwrap_or(planned);
+                    intents.grace = Some(asked.min(current));
+                })
+                .await?;
+            }
+            ["operator", "adds"] => {
+                let uid = self.uid(&main)?;
+                let container = tail.to_owned();
+                self.intend(&uid, |intents| intents.ephemeral.push(container.into()))
+                    .await?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    async fn intend(
+        &self,
+        uid: &str,
+        change: impl FnOnce(&mut Intents) + Send,
+    ) -> Result<(), String> {
+        let intents = self.node.agent().intents();
+        let kept = intents.update(&PodUid::from(uid), change).await;
+        kept.map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,80 @@
+//! Calls to the runtime, in words.
+
+use std::any::Any;
+
+use rubelet_cri::v1;
+
+use super::{happened::Happened, words::length};
+
+/// A call, as the log tells of it.
+pub(super) struct Told {
+    /// The pod that it is about.
+    pub(super) uid: Option<String>,
+    /// `None`: it changes nothing, or is a probe.
+    pub(super) text: Option<String>,
+}
+
+/// What a call is about, and with what.
+pub(super) fn tell(call: &str, request: &dyn Any, happened: &Happened) -> Told {
+    let (id, text) = if let Some(request) = request.downcast_ref::<v1::RunPodSandboxRequest>() {
+        let config = request.config.as_ref();
+        let metadata = config.and_then(|config| config.metadata.clone());
+        let metadata = metadata.unwrap_or_default();
+        return Told {
+            uid: Some(metadata.uid),
+            text: Some(format!("{call} {}", metadata.attempt)),
+        };
+    } else if let Some(request) = request.downcast_ref::<v1::CreateContainerRequest>() {
+        let config = request.config.as_ref();
+        let metadata = config.and_then(|config| config.metadata.clone());
+        let v1::ContainerMetadata { name, attempt } = metadata.unwrap_or_default();
+        (&request.pod_sandbox_id, format!("{call} {name}#{attempt}"))
+    } else if let Some(request) = request.downcast_ref::<v1::StopContainerRequest>() {
+        let seconds = u64::try_from(request.timeout).unwrap_or_default();
+        let grace = length(std::time::Duration::from_secs(seconds));
+        let name = happened.name_of(&request.container_id);
+        (
+            &request.container_id,
+            format!("{call} {name}, grace {grace}"),
+        )
+    } else if let Some(request) = request.downcast_ref::<v1::ExecSyncRequest>() {
+        let id = &request.container_id;
+        if happened.is_probe(id, &request.cmd) {
+            return Told {
+                uid: None,
+                text: None,
+            };
+        }
+        let command = request.cmd.join(" ");
+        (id, format!("{call} {}, {command}", happened.name_of(id)))
+    } else if let Some(id) = simple(request) {
+        (id, format!("{call} {}", happened.name_of(id)))
+    } else {
+        return Told {
+            uid: None,
+            text: None,
+        };
+    };
+    Told {
+        uid: happened.owner_of(id),
+        text: Some(text),
+    }
+}
+
+/// The identifier in a request that holds nothing else.
+fn simple(request: &dyn Any) -> Option<&String> {
+    macro_rules! first {
+        ($($request:ident $field:ident,)*) => {
+            None$(.or_else(|| {
+                let request = request.downcast_ref::<v1::$request>()?;
+                Some(&request.$field)
+            }))*
+        };
+    }
+    first! {
+        StartContainerRequest container_id,
+        RemoveContainerRequest container_id,
+        StopPodSandboxRequest pod_sandbox_id,
+        RemovePodSandboxRequest pod_sandbox_id,
+    }
+}

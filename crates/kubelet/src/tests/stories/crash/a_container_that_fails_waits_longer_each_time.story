@@ -1,0 +1,74 @@
+A container that fails is started again at once, and then after waits that double
+
+pod web
+  containers:
+  - {name: web, image: "app:1"}
+
+first  container web: exits 1 after 2s
+until 90s
+---
+00:00.0 state Pending: web ContainerCreating
+00:00.0 why   the pod has no sandbox
+00:00.0 call  RunPodSandbox 0
+00:00.0 why   starts container web: it has not run yet
+00:00.0 cond  PodReadyToStartContainers True
+00:00.0 call  CreateContainer web#0
+00:00.0 call  StartContainer web#0
+00:00.0 why   what runs is what is wanted
+00:00.0 state Running: web Running
+00:00.0 cond  Ready True
+00:02.0 proc  web#0 exits 1 (Error)
+00:02.0 why   starts container web: it ended with exit code 1
+00:02.0 state Running: web Error(1)
+00:02.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
+00:02.0 call  CreateContainer web#1
+00:02.0 call  StartContainer web#1
+00:02.0 why   what runs is what is wanted
+00:02.0 state Running: web Running x1
+00:02.0 cond  Ready True
+00:04.0 proc  web#1 exits 1 (Error)
+00:04.0 why   container web waits until 00:14.0 before it is tried again
+00:04.0 why   removes 1 records of older instances
+00:04.0 state Running: web CrashLoopBackOff x1 after Error(1)
+00:04.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
+00:04.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
+00:04.0 call  RemoveContainer web#0
+00:14.0 why   starts container web: it ended with exit code 1
+00:14.0 call  CreateContainer web#2
+00:14.0 call  StartContainer web#2
+00:14.0 why   what runs is what is wanted
+00:14.0 state Running: web Running x2
+00:14.0 cond  Ready True
+00:16.0 proc  web#2 exits 1 (Error)
+00:17.0 why   container web waits until 00:36.0 before it is tried again
+00:17.0 why   removes 1 records of older instances
+00:17.0 state Running: web CrashLoopBackOff x2 after Error(1)
+00:17.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
+00:17.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
+00:17.0 call  RemoveContainer web#1
+00:36.0 why   starts container web: it ended with exit code 1
+00:36.0 call  CreateContainer web#3
+00:36.0 call  StartContainer web#3
+00:36.0 why   what runs is what is wanted
+00:36.0 state Running: web Running x3
+00:36.0 cond  Ready True
+00:38.0 proc  web#3 exits 1 (Error)
+00:39.0 why   container web waits until 01:18.0 before it is tried again
+00:39.0 why   removes 1 records of older instances
+00:39.0 state Running: web CrashLoopBackOff x3 after Error(1)
+00:39.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
+00:39.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
+00:39.0 call  RemoveContainer web#2
+01:18.0 why   starts container web: it ended with exit code 1
+01:18.0 call  CreateContainer web#4
+01:18.0 call  StartContainer web#4
+01:18.0 why   what runs is what is wanted
+01:18.0 state Running: web Running x4
+01:18.0 cond  Ready True
+01:20.0 proc  web#4 exits 1 (Error)
+01:21.0 why   container web waits until 02:40.0 before it is tried again
+01:21.0 why   removes 1 records of older instances
+01:21.0 state Running: web CrashLoopBackOff x4 after Error(1)
+01:21.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
+01:21.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
+01:21.0 call  RemoveContainer web#3

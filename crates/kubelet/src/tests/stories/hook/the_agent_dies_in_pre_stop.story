@@ -1,0 +1,46 @@
+The agent dies while a preStop hook runs
+
+pod web
+  terminationGracePeriodSeconds: 30
+  containers:
+  - name: web
+    image: app:1
+    lifecycle: {preStop: {exec: {command: [drain]}}}
+
+first  command drain takes 8s
+at 20s  manifest is removed
+at 24s  agent dies
+at 26s  agent starts
+until 60s
+---
+00:00.0 state Pending: web ContainerCreating
+00:00.0 why   the pod has no sandbox
+00:00.0 call  RunPodSandbox 0
+00:00.0 why   starts container web: it has not run yet
+00:00.0 cond  PodReadyToStartContainers True
+00:00.0 call  CreateContainer web#0
+00:00.0 call  StartContainer web#0
+00:00.0 why   what runs is what is wanted
+00:00.0 state Running: web Running
+00:00.0 cond  Ready True
+00:20.0 then  manifest is removed
+00:20.0 why   no source wants the pod any more
+00:20.0 why   stops container web: the pod ends
+00:20.0 state Running, ends within 30 s: web Running
+00:20.0 event Normal Killing web: Stopping container web
+00:20.0 call  ExecSync web#0, drain
+00:24.0 then  agent dies
+00:24.0 call  ExecSync web#0 was given up
+00:26.0 then  agent starts
+00:26.0 why   no source wants the pod any more
+00:26.0 why   stops container web: the pod ends
+00:26.0 event Normal Killing web: Stopping container web
+00:26.0 call  ExecSync web#0, drain
+00:34.0 call  ExecSync web#0 took 8 s
+00:34.0 call  StopContainer web#0, grace 22 s
+00:34.0 proc  web#0 gets SIGTERM
+00:34.0 proc  web#0 exits 143 (Error)
+00:34.0 call  StopPodSandbox 0
+00:34.0 call  RemoveContainer web#0
+00:34.0 call  RemovePodSandbox 0
+00:34.0 gone  nothing is left of the pod

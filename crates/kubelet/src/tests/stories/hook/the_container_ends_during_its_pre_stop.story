@@ -1,0 +1,41 @@
+A container ends by itself while its preStop hook runs
+
+pod web
+  containers:
+  - name: web
+    image: app:1
+    lifecycle: {preStop: {exec: {command: [drain]}}}
+
+first  command drain takes 20s
+at 20s  manifest is removed
+at 25s  container web exits 0
+until 50s
+---
+00:00.0 state Pending: web ContainerCreating
+00:00.0 why   the pod has no sandbox
+00:00.0 call  RunPodSandbox 0
+00:00.0 why   starts container web: it has not run yet
+00:00.0 cond  PodReadyToStartContainers True
+00:00.0 call  CreateContainer web#0
+00:00.0 call  StartContainer web#0
+00:00.0 why   what runs is what is wanted
+00:00.0 state Running: web Running
+00:00.0 cond  Ready True
+00:20.0 then  manifest is removed
+00:20.0 why   no source wants the pod any more
+00:20.0 why   stops container web: the pod ends
+00:20.0 state Running, ends within 30 s: web Running
+00:20.0 event Normal Killing web: Stopping container web
+00:20.0 call  ExecSync web#0, drain
+00:25.0 then  container web exits 0
+00:25.0 proc  web#0 exits 0 (Completed)
+00:25.0 call  ExecSync web#0 took 5 s
+00:25.0 event Warning FailedPreStopHook web: PreStopHook failed
+00:25.0 call  StopContainer web#0, grace 25 s
+00:25.0 call  StopPodSandbox 0
+00:25.0 state Running, ends within 30 s: web Completed(0)
+00:25.0 cond  PodReadyToStartContainers False
+00:25.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
+00:25.0 call  RemoveContainer web#0
+00:25.0 call  RemovePodSandbox 0
+00:25.0 gone  nothing is left of the pod

@@ -1,0 +1,47 @@
+An image can't be pulled: the waits double; once the registry has it, the container starts
+
+pod web
+  containers:
+  - {name: web, image: "app:3"}
+
+first  image app:3 can't be pulled: dial tcp: connection refused
+at 40s  image app:3 can be pulled
+until 80s
+---
+00:00.0 state Pending: web ContainerCreating
+00:00.0 why   the pod has no sandbox
+00:00.0 call  RunPodSandbox 0
+00:00.0 why   starts container web: it has not run yet
+00:00.0 cond  PodReadyToStartContainers True
+00:00.0 call  PullImage app:3
+00:00.0 event Warning Failed web: Failed to pull image "app:3": PullImage: dial tcp: connection refused
+00:00.0 event Warning Failed web: Error: ErrImagePull
+00:00.0 why   container web waits until 00:10.0 before it is tried again
+00:00.0 state Pending: web ErrImagePull
+00:05.0 state Pending: web ImagePullBackOff
+00:05.0 event Normal BackOff web: Back-off pulling image "app:3"
+00:10.0 why   starts container web: it has not run yet
+00:10.0 call  PullImage app:3
+00:10.0 event Warning Failed web: Failed to pull image "app:3": PullImage: dial tcp: connection refused
+00:10.0 event Warning Failed web: Error: ErrImagePull
+00:10.0 why   container web waits until 00:30.0 before it is tried again
+00:10.0 state Pending: web ErrImagePull
+00:15.0 state Pending: web ImagePullBackOff
+00:15.0 event Normal BackOff web: Back-off pulling image "app:3"
+00:30.0 why   starts container web: it has not run yet
+00:30.0 call  PullImage app:3
+00:30.0 event Warning Failed web: Failed to pull image "app:3": PullImage: dial tcp: connection refused
+00:30.0 event Warning Failed web: Error: ErrImagePull
+00:30.0 why   container web waits until 01:10.0 before it is tried again
+00:30.0 state Pending: web ErrImagePull
+00:35.0 state Pending: web ImagePullBackOff
+00:35.0 event Normal BackOff web: Back-off pulling image "app:3"
+00:40.0 then  image app:3 can be pulled
+01:10.0 why   starts container web: it has not run yet
+01:10.0 call  PullImage app:3
+01:10.0 event Normal Pulled web: Successfully pulled image "app:3" in 0s (0s including waiting). Image size: 1048576 bytes.
+01:10.0 call  CreateContainer web#0
+01:10.0 call  StartContainer web#0
+01:10.0 why   what runs is what is wanted
+01:10.0 state Running: web Running
+01:10.0 cond  Ready True

@@ -1,0 +1,43 @@
+Init containers run one after the other, and then the containers together
+
+pod web
+  initContainers:
+  - {name: config, image: "app:1"}
+  - {name: schema, image: "app:1"}
+  containers:
+  - {name: web, image: "app:1"}
+  - {name: log, image: "app:1"}
+
+first  container config: exits 0 after 2s
+first  container schema: exits 0 after 3s
+until 10s
+---
+00:00.0 state Pending: config PodInitializing, schema PodInitializing, log PodInitializing, web PodInitializing
+00:00.0 why   the pod has no sandbox
+00:00.0 call  RunPodSandbox 0
+00:00.0 why   starts container config: it has not run yet
+00:00.0 cond  PodReadyToStartContainers True
+00:00.0 call  CreateContainer config#0
+00:00.0 call  StartContainer config#0
+00:00.0 why   waits for init container config to end
+00:00.0 state Pending: config Running, schema PodInitializing, log PodInitializing, web PodInitializing
+00:02.0 proc  config#0 exits 0 (Completed)
+00:02.0 why   starts container schema: it has not run yet
+00:02.0 state Pending: config Completed(0), schema PodInitializing, log PodInitializing, web PodInitializing
+00:02.0 cond  Initialized False, ContainersNotInitialized: containers with incomplete status: [schema]
+00:02.0 call  CreateContainer schema#0
+00:02.0 call  StartContainer schema#0
+00:02.0 why   waits for init container schema to end
+00:02.0 state Pending: config Completed(0), schema Running, log PodInitializing, web PodInitializing
+00:05.0 proc  schema#0 exits 0 (Completed)
+00:05.0 why   starts container web: it has not run yet
+00:05.0 why   starts container log: it has not run yet
+00:05.0 state Pending: config Completed(0), schema Completed(0), log PodInitializing, web PodInitializing
+00:05.0 cond  Initialized True
+00:05.0 call  CreateContainer web#0
+00:05.0 call  StartContainer web#0
+00:05.0 call  CreateContainer log#0
+00:05.0 call  StartContainer log#0
+00:05.0 why   what runs is what is wanted
+00:05.0 state Running: config Completed(0), schema Completed(0), log Running, web Running
+00:05.0 cond  Ready True

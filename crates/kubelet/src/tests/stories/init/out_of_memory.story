@@ -1,0 +1,38 @@
+An init container that ran out of memory has failed
+
+pod web
+  initContainers:
+  - {name: config, image: "app:1"}
+  containers:
+  - {name: web, image: "app:1"}
+
+first  container config: runs out of memory after 1s; then exits 0 after 1s
+until 10s
+---
+00:00.0 state Pending: config PodInitializing, web PodInitializing
+00:00.0 why   the pod has no sandbox
+00:00.0 call  RunPodSandbox 0
+00:00.0 why   starts container config: it has not run yet
+00:00.0 cond  PodReadyToStartContainers True
+00:00.0 call  CreateContainer config#0
+00:00.0 call  StartContainer config#0
+00:00.0 why   waits for init container config to end
+00:00.0 state Pending: config Running, web PodInitializing
+00:01.0 proc  config#0 exits 137 (OOMKilled)
+00:01.0 why   starts container config: it ended with exit code 137
+00:01.0 state Pending: config OOMKilled(137), web PodInitializing
+00:01.0 call  CreateContainer config#1
+00:01.0 call  StartContainer config#1
+00:01.0 why   waits for init container config to end
+00:01.0 state Pending: config Running x1, web PodInitializing
+00:02.0 proc  config#1 exits 0 (Completed)
+00:02.0 why   starts container web: it has not run yet
+00:02.0 why   removes 1 records of older instances
+00:02.0 state Pending: config Completed(0) x1, web PodInitializing
+00:02.0 cond  Initialized True
+00:02.0 call  CreateContainer web#0
+00:02.0 call  StartContainer web#0
+00:02.0 call  RemoveContainer config#0
+00:02.0 why   what runs is what is wanted
+00:02.0 state Running: config Completed(0) x1, web Running
+00:02.0 cond  Ready True

@@ -1,0 +1,139 @@
+//! The log of a story: everything that happened, in order, each line with the time since the
+//! beginning.
+//!
+//! It catches up at each call to the runtime and at each change of what the agent publishes, so
+//! that what happened between two of them stands between them.
+
+use std::{
+    any::Any,
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use rubelet_cri::CriError;
+use tokio::time::Instant;
+
+use super::{
+    calls,
+    happened::Happened,
+    words::{clock, length},
+};
+use crate::{agent::Agent, tests::node::Node, tests::wire::Witness};
+
+/// A call that took longer than this says so.
+const SLOW: Duration = Duration::from_millis(50);
+
+/// A handle on the log. Clones are the same log.
+#[derive(Clone)]
+pub(super) struct Log(Arc<Mutex<State>>);
+
+struct State {
+    happened: Happened,
+    calls: Vec<Call>,
+}
+
+/// A call that was made.
+struct Call {
+    began: Instant,
+    uid: Option<String>,
+    /// Its line; `None` if it is not worth one.
+    text: Option<String>,
+}
+
+impl Log {
+    /// The log of a node whose agent was not started yet, with one pod or with several.
+    pub(super) fn new(node: &Node, several: bool) -> Self {
+        let state = State {
+            happened: Happened::new(node, several),
+            calls: Vec::new(),
+        };
+        let log = Self(Arc::new(Mutex::new(state)));
+        node.wire.be_seen_by(Arc::new(log.clone()));
+        let (mut versions, follower) = (node.recorder().board().versions(), log.clone());
+        tokio::spawn(async move {
+            while versions.changed().await.is_ok() {
+                follower.state().happened.catch_up();
+            }
+        });
+        log
+    }
+
+    /// The pod with this UID is called `label` in the story.
+    pub(super) fn name_pod(&self, uid: &str, label: &str) {
+        self.state().happened.name_pod(uid, label);
+    }
+
+    /// From now on it is told what this agent publishes.
+    pub(super) fn listen_to(&self, agent: &Agent) {
+        self.state().happened.set_agent(Some(agent));
+        let (mut versions, follower) = (agent.pods.versions(), self.clone());
+        tokio::spawn(async move {
+            while versions.changed().await.is_ok() {
+                follower.state().happened.catch_up();
+            }
+        });
+    }
+
+    /// The agent is no more.
+    pub(super) fn agent_is_gone(&self) {
+        self.state().happened.set_agent(None);
+    }
+
+    /// A line of the script.
+    pub(super) fn say(&self, what: &str) {
+        let mut state = self.state();
+        state.happened.catch_up();
+        state.happened.act(what);
+    }
+
+    /// Everything until now.
+    pub(super) fn text(&self) -> String {
+        let mut state = self.state();
+        state.happened.catch_up();
+        let lines = state.happened.lines().into_iter();
+        lines
+            .map(|(at, text)| format!("{} {text}\n", clock(at)))
+            .collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().expect("no test panics in here")
+    }
+}
+
+impl Witness for Log {
+    fn began(&self, call: &'static str, request: &dyn Any) -> usize {
+        let mut state = self.state();
+        state.happened.catch_up();
+        let told = calls::tell(call, request, &state.happened);
+        if let Some(text) = &told.text {
+            state.happened.put(told.uid.as_deref(), "call", text);
+        }
+        state.calls.push(Call {
+            began: Instant::now(),
+            uid: told.uid,
+            text: told.text,
+        });
+        state.calls.len() - 1
+    }
+
+    fn ended(&self, call: usize, result: Option<Result<(), &CriError>>) {
+        let mut state = self.state();
+        state.happened.catch_up();
+        let Call { began, uid, text } = &state.calls[call];
+        let (took, uid) = (began.elapsed(), uid.clone());
+        let Some(text) = text.clone() else { return };
+        // What it was asked for beside its object stands in the first line.
+        let text = text.split(", ").next().unwrap_or_default();
+        let end = match result {
+            None => "was given up".to_owned(),
+            Some(Err(error)) => format!("failed: {error}"),
+            Some(Ok(())) if took > SLOW && !text.starts_with("StopContainer") => {
+                format!("took {}", length(took))
+            }
+            Some(Ok(())) => return,
+        };
+        let line = format!("{text} {end}");
+        state.happened.put(uid.as_deref(), "call", &line);
+    }
+}

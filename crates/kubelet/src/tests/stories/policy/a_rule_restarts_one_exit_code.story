@@ -1,0 +1,54 @@
+A rule restarts a container of a job for one exit code; any other one is final
+
+pod job
+  restartPolicy: Never
+  containers:
+  - name: job
+    image: app:1
+    restartPolicy: Never
+    restartPolicyRules:
+    - {action: Restart, exitCodes: {operator: In, values: [42]}}
+
+first  container job: exits 42 after 2s; then exits 42 after 2s; then exits 1 after 2s
+until 40s
+---
+00:00.0 state Pending: job ContainerCreating
+00:00.0 why   the pod has no sandbox
+00:00.0 call  RunPodSandbox 0
+00:00.0 why   starts container job: it has not run yet
+00:00.0 cond  PodReadyToStartContainers True
+00:00.0 call  CreateContainer job#0
+00:00.0 call  StartContainer job#0
+00:00.0 why   what runs is what is wanted
+00:00.0 state Running: job Running
+00:00.0 cond  Ready True
+00:02.0 proc  job#0 exits 42 (Error)
+00:02.0 why   starts container job: it ended with exit code 42
+00:02.0 state Running: job Error(42)
+00:02.0 cond  Ready False, ContainersNotReady: containers with unready status: [job]
+00:02.0 call  CreateContainer job#1
+00:02.0 call  StartContainer job#1
+00:02.0 why   what runs is what is wanted
+00:02.0 state Running: job Running x1
+00:02.0 cond  Ready True
+00:04.0 proc  job#1 exits 42 (Error)
+00:04.0 why   container job waits until 00:14.0 before it is tried again
+00:04.0 why   removes 1 records of older instances
+00:04.0 state Running: job CrashLoopBackOff x1 after Error(42)
+00:04.0 cond  Ready False, ContainersNotReady: containers with unready status: [job]
+00:04.0 event Warning BackOff job: Back-off restarting failed container job in pod job-n_default(UID)
+00:04.0 call  RemoveContainer job#0
+00:14.0 why   starts container job: it ended with exit code 42
+00:14.0 call  CreateContainer job#2
+00:14.0 call  StartContainer job#2
+00:14.0 why   what runs is what is wanted
+00:14.0 state Running: job Running x2
+00:14.0 cond  Ready True
+00:16.0 proc  job#2 exits 1 (Error)
+00:17.0 why   all containers ended and none will be restarted
+00:17.0 why   removes 1 records of older instances
+00:17.0 state Failed: job Error(1) x2
+00:17.0 cond  Ready False, PodFailed
+00:17.0 call  StopPodSandbox 0
+00:17.0 call  RemoveContainer job#1
+00:17.0 cond  PodReadyToStartContainers False

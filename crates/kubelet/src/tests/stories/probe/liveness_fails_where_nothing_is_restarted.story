@@ -1,0 +1,35 @@
+A job fails its liveness probe: it is ended, and has failed
+
+pod job
+  restartPolicy: Never
+  containers:
+  - name: job
+    image: app:1
+    livenessProbe: {exec: {command: [alive]}, periodSeconds: 5, failureThreshold: 1}
+
+at 20s  command alive fails: no heartbeat
+until 40s
+---
+00:00.0 state Pending: job ContainerCreating
+00:00.0 why   the pod has no sandbox
+00:00.0 call  RunPodSandbox 0
+00:00.0 why   starts container job: it has not run yet
+00:00.0 cond  PodReadyToStartContainers True
+00:00.0 call  CreateContainer job#0
+00:00.0 call  StartContainer job#0
+00:00.0 why   what runs is what is wanted
+00:00.0 state Running: job Running
+00:00.0 cond  Ready True
+00:20.0 then  command alive fails: no heartbeat
+00:20.0 event Warning Unhealthy job: Liveness probe failed: no heartbeat
+00:20.0 probe Liveness of job#0: Failure
+00:20.0 why   stops container job: it failed its liveness probe
+00:20.0 event Normal Killing job: Container job failed liveness probe
+00:20.0 call  StopContainer job#0, grace 30 s
+00:20.0 proc  job#0 gets SIGTERM
+00:20.0 proc  job#0 exits 143 (Error)
+00:20.0 why   all containers ended and none will be restarted
+00:20.0 state Failed: job Error(143)
+00:20.0 cond  Ready False, PodFailed
+00:20.0 call  StopPodSandbox 0
+00:20.0 cond  PodReadyToStartContainers False

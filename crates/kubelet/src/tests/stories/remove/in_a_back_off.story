@@ -1,0 +1,44 @@
+A pod is removed while its container waits to be started again
+
+pod web
+  containers:
+  - {name: web, image: "app:1"}
+
+first  container web: exits 1 after 1s
+at 5s  manifest is removed
+until 20s
+---
+00:00.0 state Pending: web ContainerCreating
+00:00.0 why   the pod has no sandbox
+00:00.0 call  RunPodSandbox 0
+00:00.0 why   starts container web: it has not run yet
+00:00.0 cond  PodReadyToStartContainers True
+00:00.0 call  CreateContainer web#0
+00:00.0 call  StartContainer web#0
+00:00.0 why   what runs is what is wanted
+00:00.0 state Running: web Running
+00:00.0 cond  Ready True
+00:01.0 proc  web#0 exits 1 (Error)
+00:01.0 why   starts container web: it ended with exit code 1
+00:01.0 state Running: web Error(1)
+00:01.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
+00:01.0 call  CreateContainer web#1
+00:01.0 call  StartContainer web#1
+00:01.0 why   what runs is what is wanted
+00:01.0 state Running: web Running x1
+00:01.0 cond  Ready True
+00:02.0 proc  web#1 exits 1 (Error)
+00:02.0 why   container web waits until 00:12.0 before it is tried again
+00:02.0 why   removes 1 records of older instances
+00:02.0 state Running: web CrashLoopBackOff x1 after Error(1)
+00:02.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
+00:02.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
+00:02.0 call  RemoveContainer web#0
+00:05.0 then  manifest is removed
+00:05.0 why   no source wants the pod any more
+00:05.0 state Running, ends within 30 s: web Error(1) x1
+00:05.0 call  StopPodSandbox 0
+00:05.0 cond  PodReadyToStartContainers False
+00:05.0 call  RemoveContainer web#1
+00:05.0 call  RemovePodSandbox 0
+00:05.0 gone  nothing is left of the pod

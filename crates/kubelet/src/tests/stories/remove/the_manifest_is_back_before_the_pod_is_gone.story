@@ -1,0 +1,47 @@
+The manifest is put back while its pod still ends: the pod ends, and then starts anew
+
+pod web
+  containers:
+  - {name: web, image: "app:1"}
+
+first  container web: runs, ends 10s after SIGTERM
+at 20s  manifest is removed
+at 25s  manifest is put
+until 40s
+---
+00:00.0 state Pending: web ContainerCreating
+00:00.0 why   the pod has no sandbox
+00:00.0 call  RunPodSandbox 0
+00:00.0 why   starts container web: it has not run yet
+00:00.0 cond  PodReadyToStartContainers True
+00:00.0 call  CreateContainer web#0
+00:00.0 call  StartContainer web#0
+00:00.0 why   what runs is what is wanted
+00:00.0 state Running: web Running
+00:00.0 cond  Ready True
+00:20.0 then  manifest is removed
+00:20.0 why   no source wants the pod any more
+00:20.0 why   stops container web: the pod ends
+00:20.0 state Running, ends within 30 s: web Running
+00:20.0 event Normal Killing web: Stopping container web
+00:20.0 call  StopContainer web#0, grace 30 s
+00:20.0 proc  web#0 gets SIGTERM
+00:25.0 then  manifest is put
+00:30.0 proc  web#0 exits 143 (Error)
+00:30.0 call  StopPodSandbox 0
+00:30.0 state Running, ends within 30 s: web Error(143)
+00:30.0 cond  PodReadyToStartContainers False
+00:30.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
+00:30.0 call  RemoveContainer web#0
+00:30.0 call  RemovePodSandbox 0
+00:30.0 gone  nothing is left of the pod
+00:30.0 why   the pod has no sandbox
+00:30.0 state Pending: web ContainerCreating
+00:30.0 call  RunPodSandbox 0
+00:30.0 why   starts container web: it has not run yet
+00:30.0 cond  PodReadyToStartContainers True
+00:30.0 call  CreateContainer web#0
+00:30.0 call  StartContainer web#0
+00:30.0 why   what runs is what is wanted
+00:30.0 state Running: web Running
+00:30.0 cond  Ready True

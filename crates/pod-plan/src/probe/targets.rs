@@ -1,0 +1,69 @@
+//! Which probes of a pod are to be tried now.
+
+use rubelet_api::{container::Container, status::Phase};
+
+use super::{Outcome, ProbeKind, ProbeTarget};
+use crate::{
+    observed::{ContainerPhase, ObservedContainer},
+    plan::{PodSnapshot, Target},
+};
+
+/// The probes of all running containers whose postStart hook has run: the startup probe until it
+/// has succeeded, then the other two. Once a pod ends, regular containers are only asked whether
+/// they are ready, and no longer asked when it has ended in the eyes of all, in `phase`; sidecars
+/// go on as before, because they serve the others until the end.
+pub(crate) fn targets(snapshot: &PodSnapshot<'_>, phase: Phase) -> Vec<ProbeTarget> {
+    let spec = &snapshot.pod.spec;
+    let ends = snapshot.target != Target::Run;
+    let mut targets = Vec::new();
+    let sidecars = spec.sidecars().map(|(_, container)| (container, false));
+    let regular = spec.containers.iter().filter(|_| !phase.is_terminal());
+    let regular = regular.map(|container| (container, ends));
+    for (container, only_readiness) in sidecars.chain(regular) {
+        if let Some(found) = snapshot.observed.newest(&container.name) {
+            of_container(snapshot, container, found, only_readiness, &mut targets);
+        }
+    }
+    targets
+}
+
+fn of_container(
+    snapshot: &PodSnapshot<'_>,
+    container: &Container,
+    found: &ObservedContainer,
+    only_readiness: bool,
+    targets: &mut Vec<ProbeTarget>,
+) {
+    let ContainerPhase::Running { started_at } = found.phase else {
+        return;
+    };
+    if snapshot.history.owes_post_start(&container.name, &found.id) {
+        return;
+    }
+    let started = snapshot.started(container, found);
+    for kind in [
+        ProbeKind::Startup,
+        ProbeKind::Liveness,
+        ProbeKind::Readiness,
+    ] {
+        let wanted = match kind {
+            ProbeKind::Startup => !started && !only_readiness,
+            ProbeKind::Liveness => started && !only_readiness,
+            ProbeKind::Readiness => started,
+        };
+        if wanted && kind.of(container).is_some() {
+            let kept = snapshot.probe_outcome(found, kind);
+            targets.push(ProbeTarget {
+                container: container.name.clone(),
+                kind,
+                id: found.id.clone(),
+                started_at,
+                initial: kept.unwrap_or(match kind {
+                    ProbeKind::Startup => Outcome::Unknown,
+                    ProbeKind::Liveness => Outcome::Success,
+                    ProbeKind::Readiness => Outcome::Failure,
+                }),
+            });
+        }
+    }
+}

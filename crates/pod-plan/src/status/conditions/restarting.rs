@@ -1,0 +1,28 @@
+//! The condition AllContainersRestarting (KEP-5532).
+
+use rubelet_api::{container::RestartAction, status::Phase};
+
+use super::Said;
+use crate::{actions::Actions, plan::PodSnapshot};
+
+/// What it says; `None` for pods in which no rule can restart all containers.
+pub(super) fn say(snapshot: &PodSnapshot<'_>, actions: &Actions, phase: Phase) -> Option<Said> {
+    let mut containers = snapshot.pod.spec.all_containers();
+    let possible = containers.any(|container| {
+        let mut rules = container.restart_rules.iter();
+        rules.any(|rule| rule.action == RestartAction::RestartAllContainers)
+    });
+    if !possible {
+        return None;
+    }
+    Some(match phase {
+        Phase::Succeeded => Said::because(false, "PodCompleted"),
+        Phase::Failed => Said::because(false, "PodFailed"),
+        _ if actions.restarting_all => Said {
+            status: true,
+            reason: "RestartAllContainersStarted",
+            message: "container exited with restart policy rule".to_owned(),
+        },
+        _ => Said::because(false, ""),
+    })
+}

@@ -1,0 +1,103 @@
+//! What all attempts share.
+
+use std::{sync::Arc, time::Duration};
+
+use http::HeaderValue;
+use rubelet_api::probe::{GrpcCheck, HttpGet, TcpSocket};
+use tokio::time::Instant;
+
+use crate::{
+    grpc, http as http_probe,
+    report::{Report, Trouble, Verdict},
+    tcp,
+    tls::Tls,
+};
+
+/// A timeout that is longer than clocks can count is this long.
+const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// Makes attempts. Clones share what is kept between attempts: the name it goes by, and one TLS
+/// client, made when it is needed.
+#[derive(Clone)]
+pub struct Prober(Arc<Shared>);
+
+struct Shared {
+    probe_agent: HeaderValue,
+    hook_agent: HeaderValue,
+    tls: Tls,
+}
+
+impl Prober {
+    /// `version` is the Kubernetes version to go by, `1.36`: probes send `User-Agent:
+    /// kube-probe/1.36`, hooks `kube-lifecycle/1.36`.
+    #[must_use]
+    pub fn new(version: &str) -> Self {
+        let agent = |purpose: &'static str| {
+            HeaderValue::from_str(&format!("{purpose}/{version}"))
+                .unwrap_or_else(|_| HeaderValue::from_static(purpose))
+        };
+        Self(Arc::new(Shared {
+            probe_agent: agent("kube-probe"),
+            hook_agent: agent("kube-lifecycle"),
+            tls: Tls::default(),
+        }))
+    }
+
+    /// An `httpGet` probe. Status 200 to 299 passes. Redirects on the same host are followed, at
+    /// most 9; any other status from 300 to 399 passes with a warning that carries the body.
+    /// `default_host` is the pod's address, asked where the probe names no host. `timeout` bounds
+    /// the whole attempt.
+    pub async fn http(&self, get: &HttpGet, default_host: &str, timeout: Duration) -> Report {
+        report(timeout, |deadline| {
+            let Shared {
+                tls, probe_agent, ..
+            } = &*self.0;
+            http_probe::attempt(tls, probe_agent, get, default_host, deadline)
+        })
+        .await
+    }
+
+    /// A `tcpSocket` probe: a connection that opens within `timeout` passes.
+    pub async fn tcp(&self, socket: &TcpSocket, default_host: &str, timeout: Duration) -> Report {
+        report(timeout, |deadline| {
+            tcp::attempt(socket, default_host, deadline)
+        })
+        .await
+    }
+
+    /// A `grpc` probe: plaintext HTTP/2, and the health service must answer SERVING. A connection
+    /// that can't be opened is tried again after a second and then more rarely, while `timeout`
+    /// lasts.
+    pub async fn grpc(&self, check: &GrpcCheck, host: &str, timeout: Duration) -> Report {
+        report(timeout, |deadline| {
+            grpc::attempt(&self.0.probe_agent, check, host, timeout, deadline)
+        })
+        .await
+    }
+
+    /// The `httpGet` of a lifecycle hook: any answer passes, whatever its status. Where an HTTPS
+    /// hook was answered in plain HTTP and a second attempt without TLS passed, the report warns,
+    /// and its output is the message of the event `LifecycleHTTPFallback`.
+    pub async fn http_hook(&self, get: &HttpGet, default_host: &str, timeout: Duration) -> Report {
+        report(timeout, |deadline| {
+            let Shared {
+                tls, hook_agent, ..
+            } = &*self.0;
+            http_probe::hook::attempt(tls, hook_agent, get, default_host, deadline)
+        })
+        .await
+    }
+}
+
+async fn report<F>(timeout: Duration, attempt: impl FnOnce(Instant) -> F) -> Report
+where
+    F: Future<Output = Result<(Verdict, String), Trouble>>,
+{
+    let started = Instant::now();
+    let deadline = started.checked_add(timeout).unwrap_or(started + FAR);
+    let (verdict, output) = match attempt(deadline).await {
+        Ok(passed) => passed,
+        Err(Trouble { verdict, text }) => (verdict, text),
+    };
+    Report::new(verdict, output, started.elapsed())
+}

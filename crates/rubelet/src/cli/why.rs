@@ -1,0 +1,68 @@
+//! `rubelet why`: one pod in plain words, with the evidence below.
+
+mod evidence;
+mod headline;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use anyhow::Context as _;
+
+use super::{
+    agent::Agent,
+    failure::Failure,
+    print::document,
+    target::{NamespaceArgs, PodArg, pod_url},
+    terminal::{Terminal, visible},
+};
+use crate::explain::PodExplanation;
+
+/// Tells why a pod is as it is
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = "\
+Examples:
+  rubelet why web
+  rubelet why pod/web -n kube-system
+  rubelet why pod/web -o json")]
+pub(crate) struct WhyArgs {
+    #[command(flatten)]
+    pod: PodArg,
+    #[command(flatten)]
+    namespace: NamespaceArgs,
+    /// Form of the output
+    #[arg(short, long, value_enum)]
+    output: Option<WhyOutput>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum WhyOutput {
+    /// The whole explanation as JSON
+    Json,
+    /// The whole explanation as YAML
+    Yaml,
+}
+
+pub(super) async fn run(
+    agent: &Agent,
+    args: &WhyArgs,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), Failure> {
+    let pod = args.pod.find(agent, args.namespace.namespace()).await?;
+    let answer = agent.get(&pod_url(&pod, "why")).await?;
+    if let Some(output) = args.output {
+        return terminal.print(document(&answer, output == WhyOutput::Yaml));
+    }
+    let explanation: PodExplanation =
+        serde_json::from_value(answer).context("the agent's explanation makes no sense")?;
+    terminal.print(render(&explanation))
+}
+
+/// The headline and the evidence.
+fn render(explanation: &PodExplanation) -> String {
+    let text = format!(
+        "{}\n{}",
+        headline::of(explanation),
+        evidence::of(explanation)
+    );
+    visible(&text)
+}

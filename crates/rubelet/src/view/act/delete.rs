@@ -1,0 +1,58 @@
+//! Ending a pod sooner. Whether it ends is up to its manifest.
+
+use std::time::Duration;
+
+use rubelet_kubelet::pod_task::PodEntry;
+use rubelet_server::ActionError;
+use rubelet_sources::status::ManifestStatus;
+
+use super::not_kept;
+use crate::view::LocalView;
+
+/// The shortest grace (kubelet: pod workers).
+const SHORTEST: Duration = Duration::from_secs(1);
+
+pub(super) async fn delete(
+    view: &LocalView,
+    entry: &PodEntry,
+    grace: Option<u64>,
+) -> Result<(), ActionError> {
+    let Some((_, planned)) = entry.deletion else {
+        let manifests = view.parts.manifests.borrow().clone();
+        return Err(ActionError::Conflict(kept(entry, &manifests)));
+    };
+    let Some(asked) = grace else {
+        return Ok(());
+    };
+    let asked = Duration::from_secs(asked).max(SHORTEST);
+    let shortened = view.parts.intents.update(&entry.pod.uid, |intents| {
+        let current = intents.grace.map_or(planned, |grace| grace.min(planned));
+        if asked < current {
+            intents.grace = Some(asked);
+        }
+    });
+    shortened.await.map_err(|error| not_kept(&error))
+}
+
+/// Says what keeps a pod, and how it can be let go.
+fn kept(entry: &PodEntry, manifests: &[ManifestStatus]) -> String {
+    let name = &entry.pod.name;
+    let manifest = manifests.iter().find(|manifest| {
+        let mut pods = manifest.pods.iter();
+        pods.any(|pod| *pod.namespace == *name.namespace && *pod.name == *name.name)
+    });
+    match manifest {
+        Some(manifest) if manifest.source == "http" => format!(
+            "the pod is kept by the manifest URL {}: take it out of what is served there",
+            manifest.origin
+        ),
+        Some(manifest) => format!(
+            "the pod is kept by manifest {}: remove or move that file",
+            manifest.origin
+        ),
+        None => format!(
+            "the pod is kept by its source ({}); `rubelet get manifests` shows where pods come from",
+            entry.pod.source.as_str()
+        ),
+    }
+}

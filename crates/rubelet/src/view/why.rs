@@ -1,0 +1,118 @@
+//! Why a pod is as it is: what the agent knows of it, put together.
+
+mod container;
+mod log;
+
+use jiff::Timestamp;
+use rubelet_api::status::{ContainerState, Phase, PodStatus};
+use rubelet_kubelet::pod_task::PodEntry;
+use rubelet_pod_plan::{
+    Intents,
+    history::{Failure, History},
+};
+
+use super::{
+    ViewParts,
+    pods::{deletion, next_tries},
+};
+use crate::explain::{Ending, Gate, PodExplanation, Trouble};
+
+/// Explains a pod as it is now.
+pub(super) async fn explain(parts: &ViewParts, entry: &PodEntry) -> PodExplanation {
+    let uid = &entry.pod.uid;
+    let intents = parts.intents.watch(uid).await.borrow().clone();
+    let facts = container::Facts {
+        entry,
+        intents: &intents,
+        probes: &parts.prober.reports(uid),
+        next_tries: &next_tries(entry),
+    };
+    let mut explanation = of(&facts, parts.clock.now());
+    log::add(&parts.log_path, entry, &mut explanation.containers).await;
+    explanation
+}
+
+fn of(facts: &container::Facts<'_>, now: Timestamp) -> PodExplanation {
+    let entry = facts.entry;
+    let (pod, status) = (&entry.pod, &entry.status);
+    let ready = status.condition("Ready");
+    PodExplanation {
+        namespace: pod.name.namespace.to_string(),
+        name: pod.name.name.to_string(),
+        uid: pod.uid.as_str().to_owned(),
+        time: now,
+        phase: status.phase.as_str().to_owned(),
+        since: since(status),
+        reason: status.reason.to_string(),
+        message: status.message.to_string(),
+        ready: ready.is_some_and(|ready| ready.status.is_true()),
+        ready_since: ready.map(|ready| ready.last_transition),
+        ending: ending(entry, facts.intents),
+        sandbox: trouble(&entry.history, |history| history.sandbox.as_ref()),
+        teardown: trouble(&entry.history, |history| history.teardown.as_ref()),
+        containers: container::all(facts),
+        readiness_gates: pod
+            .spec
+            .readiness_gates
+            .iter()
+            .map(|gate| readiness_gate(gate, status, facts.intents))
+            .collect(),
+        plan: entry.why.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// Since when the phase is what it is: as no status tells, the moment that brought it about.
+fn since(status: &PodStatus) -> Option<Timestamp> {
+    match status.phase {
+        Phase::Pending => Some(status.start_time),
+        Phase::Running => status
+            .condition("Initialized")
+            .filter(|condition| condition.status.is_true())
+            .map(|condition| condition.last_transition),
+        Phase::Succeeded | Phase::Failed => status
+            .all_containers()
+            .filter_map(|container| match &container.state {
+                ContainerState::Terminated(end) => end.finished_at,
+                _ => None,
+            })
+            .max(),
+    }
+}
+
+fn ending(entry: &PodEntry, intents: &Intents) -> Option<Ending> {
+    let (since, grace) = deletion(entry, intents)?;
+    Some(Ending {
+        since,
+        grace_seconds: grace.as_secs(),
+        kill_at: rubelet_pod_plan::after(since, grace),
+    })
+}
+
+fn trouble(history: &History, of: impl FnOnce(&History) -> Option<&Failure>) -> Option<Trouble> {
+    of(history).map(failure)
+}
+
+fn failure(failure: &Failure) -> Trouble {
+    Trouble {
+        reason: failure.reason.to_string(),
+        message: failure.message.to_string(),
+        at: failure.at,
+        next_try: failure.retry_at(),
+    }
+}
+
+fn readiness_gate(gate: &str, status: &PodStatus, intents: &Intents) -> Gate {
+    let mut asked = intents.conditions.iter();
+    let asked = asked.find(|condition| *condition.kind == *gate);
+    let found = match (asked, status.condition(gate)) {
+        (Some(asked), _) => Some((asked.status, &asked.reason, &asked.message)),
+        (None, Some(shown)) => Some((shown.status, &shown.reason, &shown.message)),
+        (None, None) => None,
+    };
+    Gate {
+        condition: gate.to_owned(),
+        status: found.map(|(status, ..)| status.as_str().to_owned()),
+        reason: found.map_or_else(String::new, |(_, reason, _)| reason.to_string()),
+        message: found.map_or_else(String::new, |(.., message)| message.to_string()),
+    }
+}

@@ -1,0 +1,303 @@
+//! JSON patch (RFC 6902): operations, one after the other, all or none.
+
+use serde_json::Value;
+
+use super::PatchError;
+
+/// One operation.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Operation {
+    Add(Pointer, Value),
+    Remove(Pointer),
+    Replace(Pointer, Value),
+    Move { from: Pointer, to: Pointer },
+    Copy { from: Pointer, to: Pointer },
+    Test(Pointer, Value),
+}
+
+/// A place in a document (RFC 6901): its text, and its decoded tokens.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Pointer {
+    text: String,
+    tokens: Vec<String>,
+}
+
+/// Operations in one patch; the API server takes so many.
+const MOST: usize = 10_000;
+
+/// Reads a list of operations.
+pub(super) fn read(body: &[u8]) -> Result<Vec<Operation>, PatchError> {
+    let malformed = |message: String| PatchError::Malformed(message);
+    let value: Value = serde_json::from_slice(body)
+        .map_err(|error| malformed(format!("the body is not JSON: {error}")))?;
+    let Value::Array(list) = value else {
+        return Err(malformed("a JSON patch is a list of operations".to_owned()));
+    };
+    if list.len() > MOST {
+        return Err(malformed(format!("more than {MOST} operations")));
+    }
+    let operations = list.iter().enumerate();
+    operations
+        .map(|(index, one)| {
+            operation(one).map_err(|error| malformed(format!("operation {index}: {error}")))
+        })
+        .collect()
+}
+
+fn operation(one: &Value) -> Result<Operation, String> {
+    let place = |key: &str| match one[key].as_str() {
+        Some(text) => pointer(text),
+        None => Err(format!("{key:?} must be a text")),
+    };
+    let value = || match one.get("value") {
+        Some(value) => Ok(value.clone()),
+        None => Err(r#""value" is missing"#.to_owned()),
+    };
+    match one["op"].as_str() {
+        Some("add") => Ok(Operation::Add(place("path")?, value()?)),
+        Some("remove") => Ok(Operation::Remove(place("path")?)),
+        Some("replace") => Ok(Operation::Replace(place("path")?, value()?)),
+        Some("test") => Ok(Operation::Test(place("path")?, value()?)),
+        Some("move") => Ok(Operation::Move {
+            from: place("from")?,
+            to: place("path")?,
+        }),
+        Some("copy") => Ok(Operation::Copy {
+            from: place("from")?,
+            to: place("path")?,
+        }),
+        _ => Err(format!(
+            r#""op" is {}; it must be add, remove, replace, move, copy or test"#,
+            one["op"]
+        )),
+    }
+}
+
+fn pointer(text: &str) -> Result<Pointer, String> {
+    if !text.is_empty() && !text.starts_with('/') {
+        return Err(format!("the path {text:?} does not begin with a slash"));
+    }
+    let tokens = text.split('/').skip(1);
+    Ok(Pointer {
+        text: text.to_owned(),
+        tokens: tokens
+            .map(|token| token.replace("~1", "/").replace("~0", "~"))
+            .collect(),
+    })
+}
+
+/// The document after all operations.
+pub(super) fn apply(mut document: Value, operations: &[Operation]) -> Result<Value, PatchError> {
+    for operation in operations {
+        apply_one(&mut document, operation).map_err(PatchError::Unfit)?;
+    }
+    Ok(document)
+}
+
+fn apply_one(document: &mut Value, operation: &Operation) -> Result<(), String> {
+    match operation {
+        Operation::Add(path, value) => add(document, path, value.clone()),
+        Operation::Remove(path) => remove(document, path).map(drop),
+        Operation::Replace(path, value) => {
+            *found(document, path)? = value.clone();
+            Ok(())
+        }
+        Operation::Copy { from, to } => {
+            let value = found(document, from)?.clone();
+            add(document, to, value)
+        }
+        Operation::Move { from, to } => {
+            if to.tokens.len() > from.tokens.len() && to.tokens.starts_with(&from.tokens) {
+                return Err(format!("{:?} can't be moved into itself", from.text));
+            }
+            let value = remove(document, from)?;
+            add(document, to, value)
+        }
+        Operation::Test(path, value) => {
+            let there = found(document, path)?;
+            if there == value {
+                return Ok(());
+            }
+            Err(format!("the test of {:?} failed: it is {there}", path.text))
+        }
+    }
+}
+
+fn missing(path: &Pointer) -> String {
+    format!("there is nothing at {:?}", path.text)
+}
+
+fn found<'a>(document: &'a mut Value, path: &Pointer) -> Result<&'a mut Value, String> {
+    let mut place = document;
+    for token in &path.tokens {
+        place = match place {
+            Value::Object(fields) => fields.get_mut(token),
+            Value::Array(entries) => index(token).and_then(|index| entries.get_mut(index)),
+            _ => None,
+        }
+        .ok_or_else(|| missing(path))?;
+    }
+    Ok(place)
+}
+
+/// What holds the place, and the last token of its path.
+fn parent<'a, 'p>(
+    document: &'a mut Value,
+    path: &'p Pointer,
+) -> Result<Option<(&'a mut Value, &'p str)>, String> {
+    let Some((last, above)) = path.tokens.split_last() else {
+        return Ok(None);
+    };
+    let mut place = document;
+    for token in above {
+        place = match place {
+            Value::Object(fields) => fields.get_mut(token),
+            Value::Array(entries) => index(token).and_then(|index| entries.get_mut(index)),
+            _ => None,
+        }
+        .ok_or_else(|| missing(path))?;
+    }
+    Ok(Some((place, last)))
+}
+
+fn add(document: &mut Value, path: &Pointer, value: Value) -> Result<(), String> {
+    let Some((holder, last)) = parent(document, path)? else {
+        *document = value;
+        return Ok(());
+    };
+    match holder {
+        Value::Object(fields) => {
+            fields.insert(last.to_owned(), value);
+            Ok(())
+        }
+        Value::Array(entries) => {
+            let at = match last {
+                "-" => Some(entries.len()),
+                token => index(token).filter(|at| *at <= entries.len()),
+            };
+            entries.insert(at.ok_or_else(|| missing(path))?, value);
+            Ok(())
+        }
+        _ => Err(missing(path)),
+    }
+}
+
+fn remove(document: &mut Value, path: &Pointer) -> Result<Value, String> {
+    let Some((holder, last)) = parent(document, path)? else {
+        return Ok(document.take());
+    };
+    match holder {
+        Value::Object(fields) => fields.remove(last),
+        Value::Array(entries) => index(last)
+            .filter(|at| *at < entries.len())
+            .map(|at| entries.remove(at)),
+        _ => None,
+    }
+    .ok_or_else(|| missing(path))
+}
+
+/// An index without leading zeros or signs.
+fn index(token: &str) -> Option<usize> {
+    let plain = token == "0" || (!token.starts_with(['0', '+']) && !token.is_empty());
+    plain.then(|| token.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn patched(document: Value, patch: &Value) -> Result<Value, String> {
+        let operations = read(patch.to_string().as_bytes()).map_err(|error| error.to_string())?;
+        apply(document, &operations).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn operations_follow_the_rfc() {
+        let document = || json!({ "a": { "b": [1, 2] }, "c/d": "x", "e~f": 1 });
+        for (patch, result) in [
+            (
+                json!([{ "op": "add", "path": "/a/b/-", "value": 3 }]),
+                json!({ "a": { "b": [1, 2, 3] }, "c/d": "x", "e~f": 1 }),
+            ),
+            (
+                json!([{ "op": "add", "path": "/a/b/1", "value": 9 }, { "op": "add", "path": "/g", "value": {} }]),
+                json!({ "a": { "b": [1, 9, 2] }, "c/d": "x", "e~f": 1, "g": {} }),
+            ),
+            (
+                json!([{ "op": "test", "path": "/c~1d", "value": "x" }, { "op": "remove", "path": "/c~1d" }, { "op": "replace", "path": "/e~0f", "value": null }]),
+                json!({ "a": { "b": [1, 2] }, "e~f": null }),
+            ),
+            (
+                json!([{ "op": "move", "from": "/a/b/0", "path": "/a/x" }, { "op": "copy", "from": "/a/b", "path": "/y" }]),
+                json!({ "a": { "b": [2], "x": 1 }, "c/d": "x", "e~f": 1, "y": [2] }),
+            ),
+            (
+                json!([{ "op": "replace", "path": "", "value": 1 }]),
+                json!(1),
+            ),
+        ] {
+            assert_eq!(patched(document(), &patch), Ok(result), "{patch}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_the_place() {
+        for (patch, message) in [
+            (
+                json!([{ "op": "remove", "path": "/x" }]),
+                "there is nothing at \"/x\"",
+            ),
+            (
+                json!([{ "op": "remove", "path": "/a/7" }]),
+                "there is nothing at \"/a/7\"",
+            ),
+            (
+                json!([{ "op": "add", "path": "/a/01", "value": 1 }]),
+                "there is nothing",
+            ),
+            (
+                json!([{ "op": "add", "path": "/a/3", "value": 1 }]),
+                "there is nothing",
+            ),
+            (
+                json!([{ "op": "add", "path": "/x/y", "value": 1 }]),
+                "there is nothing",
+            ),
+            (
+                json!([{ "op": "replace", "path": "/x", "value": 1 }]),
+                "there is nothing",
+            ),
+            (
+                json!([{ "op": "test", "path": "/a/0", "value": 2 }]),
+                "failed: it is 1",
+            ),
+            (
+                json!([{ "op": "move", "from": "/a", "path": "/a/0" }]),
+                "into itself",
+            ),
+            (
+                json!([{ "op": "grow", "path": "/a" }]),
+                "operation 0: \"op\" is \"grow\"",
+            ),
+            (
+                json!([{ "op": "add", "path": "/a" }]),
+                "\"value\" is missing",
+            ),
+            (
+                json!([{ "op": "add", "path": "a", "value": 1 }]),
+                "begin with a slash",
+            ),
+            (
+                json!([{ "op": "copy", "path": "/a" }]),
+                "\"from\" must be a text",
+            ),
+            (json!([1]), "operation 0"),
+            (json!({}), "a list of operations"),
+        ] {
+            let error = patched(json!({ "a": [1] }), &patch).unwrap_err();
+            assert!(error.contains(message), "{patch}: {error}");
+        }
+    }
+}

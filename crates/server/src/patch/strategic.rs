@@ -1,0 +1,255 @@
+//! Kubernetes' strategic merge patch, for the lists of a pod that can be patched here: entries of
+//! `status.conditions` are told apart by their type, those of `spec.ephemeralContainers` by their
+//! name. All other lists are replaced as a whole.
+
+use serde_json::{Map, Value};
+
+use super::PatchError;
+
+const DIRECTIVE: &str = "$patch";
+const ORDER: &str = "$setElementOrder/";
+const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
+const RETAIN: &str = "$retainKeys";
+
+/// The object after the change.
+pub(super) fn apply(object: &Value, patch: &Value) -> Result<Value, PatchError> {
+    merge("", object.clone(), patch)
+}
+
+/// The key that tells the entries of a list apart.
+fn merge_key(path: &str) -> Option<&'static str> {
+    match path {
+        "status.conditions" => Some("type"),
+        "spec.ephemeralContainers" => Some("name"),
+        _ => None,
+    }
+}
+
+fn merge(path: &str, old: Value, patch: &Value) -> Result<Value, PatchError> {
+    match patch {
+        Value::Object(changes) => {
+            let old = match old {
+                Value::Object(fields) => fields,
+                _ => Map::new(),
+            };
+            merge_object(path, old, changes).map(Value::Object)
+        }
+        Value::Array(changes) => match merge_key(path) {
+            Some(key) => {
+                let old = match old {
+                    Value::Array(entries) => entries,
+                    _ => Vec::new(),
+                };
+                merge_list(path, key, old, changes).map(Value::Array)
+            }
+            None => Ok(patch.clone()),
+        },
+        scalar => Ok(scalar.clone()),
+    }
+}
+
+fn merge_object(
+    path: &str,
+    mut fields: Map<String, Value>,
+    changes: &Map<String, Value>,
+) -> Result<Map<String, Value>, PatchError> {
+    match changes.get(DIRECTIVE).map(|directive| directive.as_str()) {
+        None | Some(Some("merge")) => {}
+        Some(Some("replace")) => fields.clear(),
+        Some(Some("delete")) => return Ok(Map::new()),
+        Some(_) => return Err(unknown_directive(&changes[DIRECTIVE])),
+    }
+    if let Some(kept) = changes.get(RETAIN) {
+        let kept = list(path, RETAIN, kept)?;
+        fields.retain(|key, _| kept.iter().any(|one| one == key));
+    }
+    for (key, change) in changes {
+        // Orders of lists whose entries have keys mean nothing here.
+        if [DIRECTIVE, RETAIN].contains(&key.as_str()) || key.starts_with(ORDER) {
+            continue;
+        }
+        if let Some(name) = key.strip_prefix(DELETE_FROM) {
+            let gone = list(path, key, change)?;
+            if let Some(Value::Array(entries)) = fields.get_mut(name) {
+                entries.retain(|entry| !gone.contains(entry));
+            }
+            continue;
+        }
+        if change.is_null() {
+            fields.remove(key);
+            continue;
+        }
+        let below = if path.is_empty() {
+            key.clone()
+        } else {
+            format!("{path}.{key}")
+        };
+        let old = fields.remove(key).unwrap_or_default();
+        fields.insert(key.clone(), merge(&below, old, change)?);
+    }
+    Ok(fields)
+}
+
+fn merge_list(
+    path: &str,
+    key: &str,
+    mut entries: Vec<Value>,
+    changes: &[Value],
+) -> Result<Vec<Value>, PatchError> {
+    let directive = |change: &Value| change.get(DIRECTIVE).cloned();
+    if changes
+        .iter()
+        .any(|change| directive(change).is_some_and(|found| found == "replace"))
+    {
+        entries.clear();
+    }
+    for change in changes {
+        let Value::Object(fields) = change else {
+            return Err(PatchError::Malformed(format!(
+                "{path}: every entry must be an object"
+            )));
+        };
+        let wanted = directive(change);
+        if wanted.as_ref().is_some_and(|found| found == "replace") {
+            // An entry of its own, which is only the sign.
+            if fields.len() > 1 {
+                entries.push(Value::Object(merge_object(path, Map::new(), fields)?));
+            }
+            continue;
+        }
+        let Some(name) = fields.get(key).filter(|name| !name.is_null()) else {
+            return Err(PatchError::Malformed(format!(
+                "{path}: an entry has no {key:?}, by which entries are told apart"
+            )));
+        };
+        let found = entries.iter().position(|entry| entry[key] == *name);
+        match (wanted, found) {
+            (Some(Value::String(word)), found) if word == "delete" => {
+                if let Some(index) = found {
+                    entries.remove(index);
+                }
+            }
+            (Some(Value::String(word)), _) if word != "merge" => {
+                return Err(unknown_directive(&Value::String(word)));
+            }
+            (Some(other), _) if !other.is_string() => return Err(unknown_directive(&other)),
+            (_, Some(index)) => {
+                let old = entries[index].take();
+                entries[index] = merge(&format!("{path}[]"), old, change)?;
+            }
+            (_, None) => {
+                entries.push(merge(&format!("{path}[]"), Value::Null, change)?);
+            }
+        }
+    }
+    Ok(entries)
+}
+
+fn list<'a>(path: &str, key: &str, value: &'a Value) -> Result<&'a Vec<Value>, PatchError> {
+    value
+        .as_array()
+        .ok_or_else(|| PatchError::Malformed(format!("{path}: {key} must be a list")))
+}
+
+fn unknown_directive(directive: &Value) -> PatchError {
+    PatchError::Malformed(format!(
+        "{DIRECTIVE}: {directive} is not merge, replace or delete"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod() -> Value {
+        json!({
+            "metadata": { "name": "web", "labels": { "a": "1", "b": "2" }, "finalizers": ["x", "y"] },
+            "status": { "phase": "Running", "conditions": [
+                { "type": "Ready", "status": "True" },
+                { "type": "a/b", "status": "False", "reason": "No" },
+            ] },
+        })
+    }
+
+    fn conditions(patch: &Value) -> Value {
+        apply(&pod(), &json!({ "status": { "conditions": patch } })).unwrap()["status"]["conditions"]
+            .clone()
+    }
+
+    #[test]
+    fn entries_with_keys_are_merged_one_by_one() {
+        let ready = json!({ "type": "Ready", "status": "True" });
+        for (patch, result) in [
+            (
+                json!([{ "type": "a/b", "status": "True" }]),
+                json!([ready, { "type": "a/b", "status": "True", "reason": "No" }]),
+            ),
+            (
+                json!([{ "type": "a/b", "reason": null }]),
+                json!([ready, { "type": "a/b", "status": "False" }]),
+            ),
+            (
+                json!([{ "type": "c", "status": "True", "reason": null }]),
+                json!([
+                    ready,
+                    { "type": "a/b", "status": "False", "reason": "No" },
+                    { "type": "c", "status": "True" },
+                ]),
+            ),
+            (
+                json!([{ "type": "a/b", "$patch": "delete" }, { "type": "z", "$patch": "delete" }]),
+                json!([ready]),
+            ),
+            (
+                json!([{ "$patch": "replace" }, { "type": "c" }]),
+                json!([{ "type": "c" }]),
+            ),
+        ] {
+            assert_eq!(conditions(&patch), result, "{patch}");
+        }
+    }
+
+    #[test]
+    fn directives_of_kubectl_are_followed() {
+        let patch = json!({
+            "metadata": {
+                "labels": { "$retainKeys": ["b", "c"], "c": "3" },
+                "$deleteFromPrimitiveList/finalizers": ["x"],
+            },
+            "status": {
+                "$setElementOrder/conditions": [{ "type": "a/b" }, { "type": "Ready" }],
+                "phase": null,
+            },
+        });
+        let patched = apply(&pod(), &patch).unwrap();
+        assert_eq!(patched["metadata"]["labels"], json!({ "b": "2", "c": "3" }));
+        assert_eq!(patched["metadata"]["finalizers"], json!(["y"]));
+        assert_eq!(
+            patched["status"]["conditions"],
+            pod()["status"]["conditions"]
+        );
+        assert!(patched["status"].get("phase").is_none());
+        let replaced = apply(
+            &pod(),
+            &json!({ "metadata": { "$patch": "replace", "name": "x" } }),
+        );
+        assert_eq!(replaced.unwrap()["metadata"], json!({ "name": "x" }));
+    }
+
+    #[test]
+    fn broken_patches_are_refused() {
+        for patch in [
+            json!({ "status": { "conditions": [{ "status": "True" }] } }),
+            json!({ "status": { "conditions": ["x"] } }),
+            json!({ "status": { "conditions": [{ "type": "a", "$patch": "drop" }] } }),
+            json!({ "status": { "conditions": [{ "type": "a", "$patch": 1 }] } }),
+            json!({ "status": { "$patch": "drop" } }),
+            json!({ "status": { "$retainKeys": 1 } }),
+        ] {
+            let result = apply(&pod(), &patch);
+            assert!(matches!(result, Err(PatchError::Malformed(_))), "{patch}");
+        }
+    }
+}

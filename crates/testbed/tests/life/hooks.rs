@@ -1,0 +1,114 @@
+//! preStop hooks, and the grace that they are part of.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use rubelet_testbed::manifest::{shell, with};
+use rubelet_testbed::{Node, clock};
+use serde_json::{Value, json};
+
+use crate::notes::{Notes, note, noting, noting_script};
+
+fn hooked(container: Value, hook: &Value) -> Value {
+    with(container, &json!({ "lifecycle": { "preStop": hook } }))
+}
+
+fn exec(script: &str) -> Value {
+    json!({ "exec": { "command": ["sh", "-c", script] } })
+}
+
+/// A pod that is removed once all of its containers have begun; how long its end took.
+fn end(node: &Node, name: &str, notes: &Notes, spec: Value) -> Result<Duration> {
+    let count = spec["containers"].as_array().map_or(0, Vec::len);
+    node.apply(&notes.pod(name, spec))?;
+    node.wait_ready(name)?;
+    super::wait(node, "all containers have begun", || {
+        let begun = notes.lines();
+        Ok(begun
+            .iter()
+            .filter(|line| line.ends_with(" begins"))
+            .count()
+            == count)
+    })?;
+    let start = clock::now();
+    node.remove(name)?;
+    node.wait_gone(name)?;
+    Ok(start.elapsed())
+}
+
+#[test]
+fn pre_stop_hooks_run_before_sigterm() -> Result<()> {
+    let node = Node::shared()?;
+    let notes = Notes::new(&node, "pre-stop")?;
+    let answer = format!(
+        "{}; printf \"HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n\"",
+        note("asked hook")
+    );
+    let script = noting_script("asked", ":", 0);
+    let server =
+        format!("echo '{answer}' > /tmp/answer; nc -ll -p 8080 -e sh /tmp/answer & {script}");
+    let asked = with(
+        shell("asked", &server),
+        &json!({
+            "ports": [{ "name": "end", "containerPort": 8080 }],
+            // The server is there when the pod is ready.
+            "startupProbe": { "tcpSocket": { "port": "end" }, "periodSeconds": 1 },
+        }),
+    );
+    let spec = json!({
+        "terminationGracePeriodSeconds": 30,
+        "containers": [
+            hooked(noting("run"), &exec(&note("run hook"))),
+            hooked(asked, &json!({ "httpGet": { "port": "end", "path": "/bye" } })),
+            hooked(noting("slept"), &json!({ "sleep": { "seconds": 1 } })),
+        ],
+    });
+    // A connection of the startup probe runs the answer as well.
+    let took = end(&node, "pre-stop", &notes, spec)?;
+    let lines = notes.lines();
+    let last = |what: &str| {
+        let found = lines.iter().rposition(|line| line == what);
+        found.unwrap_or_else(|| panic!("{what} is not in {lines:#?}"))
+    };
+    assert!(last("run hook") < last("run ends"), "{lines:#?}");
+    assert!(last("asked hook") < last("asked ends"), "{lines:#?}");
+    assert!(last("asked hook") > last("run begins"), "{lines:#?}");
+    assert_eq!(last("slept ends"), lines.len() - 1, "{lines:#?}");
+    assert!((1..10).contains(&took.as_secs()), "it took {took:?}");
+    Ok(())
+}
+
+#[test]
+fn a_pre_stop_hook_is_cut_off_at_the_end_of_the_grace_and_a_failed_one_costs_nothing() -> Result<()>
+{
+    let node = Node::shared()?;
+    let notes = Notes::new(&node, "pre-stop-fails")?;
+    let spec = json!({
+        "terminationGracePeriodSeconds": 30,
+        "containers": [hooked(noting("main"), &exec("exit 1"))],
+    });
+    let took = end(&node, "pre-stop-fails", &notes, spec)?;
+    assert!(
+        took.as_secs() < 10,
+        "SIGTERM came at once, not after {took:?}"
+    );
+    assert_eq!(notes.lines(), ["main begins", "main ends"]);
+    let event = node.wait_event("pre-stop-fails", "FailedPreStopHook", "")?;
+    assert_eq!(event, "PreStopHook failed");
+
+    let notes = Notes::new(&node, "pre-stop-long")?;
+    let long = format!("{}; sleep 600", note("hook begins"));
+    let spec = json!({
+        "terminationGracePeriodSeconds": 2,
+        "containers": [hooked(noting("main"), &exec(&long))],
+    });
+    let took = end(&node, "pre-stop-long", &notes, spec)?;
+    assert!((2..6).contains(&took.as_secs()), "it took {took:?}");
+    assert_eq!(
+        notes.lines(),
+        ["main begins", "hook begins", "main ends"],
+        "there is still time for SIGTERM"
+    );
+    node.wait_event("pre-stop-long", "FailedPreStopHook", "PreStopHook failed")?;
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! Containers that want more memory than they may have.
+
+use anyhow::Result;
+use rubelet_testbed::Node;
+use rubelet_testbed::images::BUSYBOX_IMAGE;
+use rubelet_testbed::manifest::{pod, waiting, with};
+use rubelet_testbed::status::{ended, ended_before, restarts, runs};
+use serde_json::{Value, json};
+
+/// A container with 16 MiB that runs this command.
+fn limited(name: &str, command: &[&str]) -> Value {
+    json!({
+        "name": name,
+        "image": BUSYBOX_IMAGE,
+        "command": command,
+        "resources": { "limits": { "memory": "16Mi" } },
+    })
+}
+
+/// Keeps all that it reads, as it waits for the end of a line.
+const GROWS: [&str; 2] = ["tail", "/dev/zero"];
+/// Fills a volume that is made of memory.
+const FILLS: [&str; 5] = ["dd", "if=/dev/zero", "of=/memory/file", "bs=1M", "count=64"];
+
+fn killed(end: &Value) {
+    assert_eq!(end["reason"], "OOMKilled", "{end}");
+    assert_eq!(end["exitCode"], 137, "{end}");
+}
+
+#[test]
+fn a_container_that_hits_its_memory_limit_is_shown_as_such_and_started_again() -> Result<()> {
+    let node = Node::shared()?;
+    let spec = json!({
+        "restartPolicy": "OnFailure",
+        "containers": [limited("grows", &GROWS), waiting("other")],
+    });
+    node.apply(&pod("oom", &spec))?;
+    let seen = node.wait("oom", "was started again", |pod| {
+        restarts(pod, "grows") >= 1 && ended_before(pod, "grows")["reason"] == "OOMKilled"
+    })?;
+    killed(ended_before(&seen, "grows"));
+    assert_eq!(seen["status"]["phase"], "Running");
+    assert!(runs(&seen, "other"), "its neighbour goes on");
+    assert_eq!(restarts(&seen, "other"), 0);
+    let why = node.cli(&["why", "pod/oom-testnode"])?;
+    assert!(why.contains("ran out of memory"), "{why}");
+    assert!(why.contains("exit code 137"), "{why}");
+    Ok(())
+}
+
+#[test]
+fn memory_that_was_used_up_ends_a_pod_that_is_not_started_again() -> Result<()> {
+    let node = Node::shared()?;
+    let fills = with(
+        limited("fills", &FILLS),
+        &json!({ "volumeMounts": [{ "name": "memory", "mountPath": "/memory" }] }),
+    );
+    let spec = json!({
+        "restartPolicy": "Never",
+        "containers": [fills, limited("grows", &GROWS)],
+        "volumes": [{ "name": "memory", "emptyDir": { "medium": "Memory" } }],
+    });
+    node.apply(&pod("oom-never", &spec))?;
+    let spec = json!({
+        "restartPolicy": "Never",
+        "initContainers": [limited("grows", &GROWS)],
+        "containers": [waiting("main")],
+    });
+    node.apply(&pod("oom-init", &spec))?;
+    let all = |pod: &Value| {
+        ["fills", "grows"]
+            .iter()
+            .all(|name| ended(pod, name)["reason"] == "OOMKilled")
+    };
+    let seen = node.wait("oom-never", "was killed", all)?;
+    for name in ["fills", "grows"] {
+        killed(ended(&seen, name));
+        assert_eq!(restarts(&seen, name), 0, "{name}");
+    }
+    assert_eq!(node.wait_end("oom-never")?["status"]["phase"], "Failed");
+    let seen = node.wait("oom-init", "was killed", |pod| {
+        ended(pod, "grows")["reason"] == "OOMKilled"
+    })?;
+    killed(ended(&seen, "grows"));
+    assert_eq!(node.wait_end("oom-init")?["status"]["phase"], "Failed");
+    assert_eq!(node.containers("oom-init")?.len(), 1, "main was never made");
+    Ok(())
+}
