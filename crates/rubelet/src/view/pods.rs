@@ -37,18 +37,30 @@ pub(super) fn object(entry: Arc<PodEntry>, surroundings: Arc<Surroundings>) -> O
     })
 }
 
-/// When the removal of a pod began, and with which grace: an operator may have shortened it.
-pub(super) fn deletion(entry: &PodEntry, intents: &Intents) -> Option<(Timestamp, Duration)> {
-    let (since, grace) = entry.deletion?;
-    Some((since, intents.grace.map_or(grace, |asked| asked.min(grace))))
+/// The removal of a pod.
+pub(super) struct Deletion {
+    pub(super) since: Timestamp,
+    /// An operator may have shortened it.
+    pub(super) grace: Duration,
+    pub(super) kill_at: Timestamp,
+}
+
+/// The removal of a pod, if it has begun.
+pub(super) fn deletion(entry: &PodEntry, intents: &Intents) -> Option<Deletion> {
+    let (since, planned) = entry.deletion?;
+    Some(Deletion {
+        since,
+        grace: intents.grace.map_or(planned, |asked| asked.min(planned)),
+        kill_at: intents.kill_at(since, planned),
+    })
 }
 
 fn draw(entry: &PodEntry, intents: &Intents, node_ips: &[IpAddr], runtime: &str) -> Value {
     let deletion = deletion(entry, intents);
     let context = WireContext {
         host_ips: node_ips,
-        deletion_timestamp: deletion.map(|(since, grace)| rubelet_pod_plan::after(since, grace)),
-        deletion_grace: deletion.map(|(_, grace)| grace),
+        deletion_timestamp: deletion.as_ref().map(|deletion| deletion.kill_at),
+        deletion_grace: deletion.as_ref().map(|deletion| deletion.grace),
         runtime,
     };
     let mut pod = pod_json(&entry.pod, Some(&entry.status), &context);

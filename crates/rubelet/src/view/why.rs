@@ -80,11 +80,11 @@ fn since(status: &PodStatus) -> Option<Timestamp> {
 }
 
 fn ending(entry: &PodEntry, intents: &Intents) -> Option<Ending> {
-    let (since, grace) = deletion(entry, intents)?;
+    let deletion = deletion(entry, intents)?;
     Some(Ending {
-        since,
-        grace_seconds: grace.as_secs(),
-        kill_at: rubelet_pod_plan::after(since, grace),
+        since: deletion.since,
+        grace_seconds: deletion.grace.as_secs(),
+        kill_at: deletion.kill_at,
     })
 }
 
