@@ -107,7 +107,7 @@ async fn look(runtime: &dyn RuntimeService, old: &RuntimeState) -> RuntimeState 
                     .find(|condition| condition.r#type == kind)?;
                 (!condition.status).then(|| {
                     format!(
-                        "{what} not ready: {}: {}",
+                        "{what} not ready: {kind}=false reason:{} message:{}",
                         condition.reason, condition.message
                     )
                     .into()

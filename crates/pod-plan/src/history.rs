@@ -26,6 +26,8 @@ pub const PULL_INITIAL: Duration = Duration::from_secs(10);
 pub const PULL_MAX: Duration = Duration::from_secs(300);
 /// First wait after a step failed for another cause; doubles up to [`RETRY_MAX`].
 pub const RETRY_INITIAL: Duration = Duration::from_secs(1);
+/// Why no sandbox can be made while the runtime's network is not there; tried again each second.
+pub const NETWORK_NOT_READY: &str = "NetworkNotReady";
 /// Longest wait after a step failed.
 pub const RETRY_MAX: Duration = Duration::from_secs(10);
 
@@ -308,7 +310,8 @@ impl History {
 
     /// Notes that the sandbox could not be prepared or made.
     pub fn note_sandbox_failed(&mut self, reason: &str, message: &str, now: Timestamp) {
-        let previous = self.sandbox.take();
+        // The network comes to all pods at once, and then they are to start at once.
+        let previous = self.sandbox.take().filter(|_| reason != NETWORK_NOT_READY);
         let (initial, max, key) = (RETRY_INITIAL, RETRY_MAX, Box::default());
         self.sandbox = Some(failure(
             previous.as_ref(),

@@ -190,6 +190,15 @@ pub enum Step {
     CleanUp,
 }
 
+impl Step {
+    fn makes_something(&self) -> bool {
+        matches!(
+            self,
+            Self::CreateSandbox { .. } | Self::StartContainer { .. } | Self::StartCreated { .. }
+        )
+    }
+}
+
 /// A container to stop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kill {
@@ -241,8 +250,18 @@ pub fn plan(snapshot: &PodSnapshot<'_>, now: Timestamp) -> PodPlan {
     if let Some(plan) = broken_off::plan(snapshot, now) {
         return plan;
     }
-    let actions = actions::decide(snapshot, now);
+    let mut actions = actions::decide(snapshot, now);
     let status = status::generate(snapshot, &actions, now);
+    let ended = snapshot.target == Target::Run && status.phase.is_terminal();
+    if ended && actions.steps.iter().any(Step::makes_something) {
+        // What was found ends the pod, though no record is left that would have kept it from
+        // starting again.
+        let over = PodSnapshot {
+            previous: Some(&status),
+            ..*snapshot
+        };
+        actions = actions::decide(&over, now);
+    }
     PodPlan {
         probes: probe::targets(snapshot, status.phase),
         steps: actions.steps,

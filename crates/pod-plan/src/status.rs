@@ -5,6 +5,7 @@ mod conditions;
 mod containers;
 mod messages;
 mod phase;
+mod unknown;
 
 use jiff::Timestamp;
 use rubelet_api::{
@@ -22,6 +23,9 @@ use crate::{
 #[must_use]
 pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -> PodStatus {
     let spec = &snapshot.pod.spec;
+    if spec.containers.is_empty() {
+        return unknown::generate(snapshot, now);
+    }
     let previous = snapshot.previous;
     let mut all = containers::all(snapshot, actions, now);
     messages::limit(&mut all);
@@ -42,6 +46,9 @@ pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -
         phase = old.phase;
         reason = old.reason.clone();
         message = old.message.clone();
+    } else if actions.deadline_exceeded && may_run(snapshot.observed) {
+        // Nobody may take its place while something of it runs.
+        phase = previous.map_or(Phase::Pending, |old| old.phase);
     } else if actions.deadline_exceeded {
         phase = Phase::Failed;
         reason = "DeadlineExceeded".into();
@@ -67,6 +74,11 @@ pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -
         containers,
         ephemeral_containers,
     }
+}
+
+fn may_run(observed: &ObservedPod) -> bool {
+    let mut containers = observed.containers.iter();
+    containers.any(|container| container.phase.may_run())
 }
 
 /// True if a regular container was made in the current sandbox.

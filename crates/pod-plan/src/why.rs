@@ -152,6 +152,7 @@ impl fmt::Display for Why {
                     "container {name} waits until {until} before it is tried again"
                 )
             }
+            Self::Prunes(1) => f.write_str("removes the record of an older instance"),
             Self::Prunes(count) => write!(f, "removes {count} records of older instances"),
             Self::Converged => f.write_str("what runs is what is wanted"),
         }

@@ -213,7 +213,7 @@ pub(crate) struct BackOff {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EndExplanation {
-    /// The runtime's identifier.
+    /// The runtime's identifier, with the runtime's name as a status has it.
     #[serde(rename = "containerID")]
     pub(crate) container_id: String,
     /// Its number, from 0.

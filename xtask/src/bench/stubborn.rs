@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 const GRACES: [u64; 3] = [2, 3, 5];
 /// The pause between two removals: stopping costs the runtime time of its own, which is not what
 /// is measured.
-const PAUSE: Duration = Duration::from_millis(250);
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Measures `stop_grace_error_ms_p99`.
 ///

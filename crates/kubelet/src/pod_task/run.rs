@@ -31,7 +31,7 @@ pub struct PodTask {
     /// What the status and the history are about.
     definition: Box<str>,
     pub(super) removing: bool,
-    repeats: Repeats,
+    pub(super) repeats: Repeats,
     pub(super) intents: watch::Receiver<Arc<Intents>>,
     outcomes: watch::Receiver<Arc<ProbeOutcomes>>,
     /// The pod as its source has it, and the ephemeral containers it was completed with.
@@ -177,6 +177,11 @@ impl PodTask {
                 Target::Run
             }
         }
+    }
+
+    /// `status.startTime`.
+    pub(super) fn started_at(&self) -> Option<Timestamp> {
+        self.status.as_ref().map(|status| status.start_time)
     }
 
     /// The grace of the pod's end: an operator may have shortened it.

@@ -40,17 +40,29 @@ impl PodTask {
             self.note_restart(name, finished_at).await;
         }
         let mut control = self.control.clone();
+        let deadline = self.until_deadline();
         // Cancel safety: an abandoned call may still have made a container; the list that follows
         // finds it by its label.
         let started = tokio::select! {
             biased;
             started = self.try_start(container, sandbox, restart_count) => started,
             () = removal(&mut control) => Started::Interrupted,
+            () = tokio::time::sleep(deadline.unwrap_or_default()), if deadline.is_some() => {
+                Started::Interrupted
+            }
         };
         if matches!(started, Started::Yes(_)) {
             self.prepared = Some(Arc::clone(&pod));
         }
         self.note_start(container, started).await
+    }
+
+    /// How long the pod may still be active; `None` if there is no end to it.
+    fn until_deadline(&self) -> Option<std::time::Duration> {
+        let limit = self.pod.spec.active_deadline?;
+        let deadline = rubelet_pod_plan::after(self.started_at()?, limit);
+        let left = deadline.duration_since(self.context.clock.now());
+        Some(std::time::Duration::try_from(left).unwrap_or_default())
     }
 
     /// Counts a restart in the crash back-off, on disk as well: a start whose back-off was not

@@ -116,7 +116,10 @@ impl ProberTask {
             next: None,
         };
         self.rows.change(&trial.pod.uid, |row| row.begin(report));
-        let probe = Probe::new(Arc::new(trial), streak);
+        let mut probe = Probe::new(Arc::new(trial), streak);
+        if !found_running {
+            probe.first = Instant::now() + wait;
+        }
         let key = u32::try_from(self.probes.insert(probe)).expect("fewer probes than 2^32");
         self.schedule(key, Instant::now() + wait);
         key

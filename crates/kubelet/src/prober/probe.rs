@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use rubelet_pod_plan::{
-    Outcome,
+    Outcome, ProbeKind,
     probe::{Attempt, Streak},
 };
 use tokio::{
@@ -25,6 +25,8 @@ pub(super) struct Probe {
     pub(super) waits_for_address: bool,
     /// The point of the grid for which it is set, or was set last.
     pub(super) due: Instant,
+    /// The first of these points.
+    pub(super) first: Instant,
     /// The attempt that is under way.
     pub(super) attempt: Option<AbortHandle>,
     /// How many tries the agent ran too late.
@@ -39,6 +41,7 @@ impl Probe {
             streak,
             waits_for_address: false,
             due: Instant::now(),
+            first: Instant::now(),
             attempt: None,
             late: 0,
             late_logged: None,
@@ -65,6 +68,17 @@ impl Probe {
             Outcome::Unknown => false,
             Outcome::Success => attempt == Attempt::Success,
             Outcome::Failure => attempt == Attempt::Failure,
+        }
+    }
+
+    /// An attempt as it counts: the container is not ended for what it does not do yet in its first
+    /// period.
+    pub(super) fn counted(&self, attempt: Attempt) -> Attempt {
+        let ends_it = self.trial.kind != ProbeKind::Readiness;
+        if attempt == Attempt::Failure && ends_it && self.due <= self.first {
+            Attempt::Early
+        } else {
+            attempt
         }
     }
 

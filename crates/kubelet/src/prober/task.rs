@@ -188,8 +188,9 @@ impl ProberTask {
     /// Counts an attempt and says what came of it.
     fn note(&mut self, key: u32, done: &Done) {
         let probe = &mut self.probes[key as usize];
-        probe.streak.note(done.attempt, probe.trial.probe());
-        let confirmed = probe.is_confirmed_by(done.attempt);
+        let attempt = probe.counted(done.attempt);
+        probe.streak.note(attempt, probe.trial.probe());
+        let confirmed = probe.is_confirmed_by(attempt);
         if done.late > 0 {
             probe.note_late(done.late);
         }
@@ -211,7 +212,7 @@ impl ProberTask {
             };
             report.outcome = outcome;
             report.length = probe.streak.length();
-            report.last = Some(done.attempt);
+            report.last = Some(attempt);
             report.at = Some(at);
             report.latency = done.report.latency;
             report.late = probe.late;
@@ -224,7 +225,9 @@ impl ProberTask {
                 report.next = None;
             }
         });
-        self.raise(trial, done);
+        if attempt != Attempt::Early {
+            self.raise(trial, done);
+        }
     }
 
     fn schedule_next(&mut self, key: u32) {

@@ -64,6 +64,7 @@ stories! {
         the_runtime_fails_to_tell
     ;
     deadline:
+        counts_the_pull
         is_exceeded
         is_exceeded_while_no_agent_runs
     ;
@@ -134,6 +135,7 @@ stories! {
         a_probe_that_cannot_be_tried
         liveness_after_an_initial_delay
         liveness_fails
+        liveness_fails_again_and_again
         liveness_fails_now_and_then
         liveness_fails_where_nothing_is_restarted
         liveness_hangs
@@ -146,6 +148,7 @@ stories! {
         readiness_survives_the_agent
         startup_of_a_sidecar_gates_the_rest
         startup_succeeds_in_time
+        startup_takes_too_long
         the_agent_ran_it_late
     ;
     remove:
@@ -167,6 +170,7 @@ stories! {
         hangs_in_a_stop
         hangs_in_one_start
         loses_track_of_a_container
+        loses_track_of_a_job
         restarts
     ;
     sandbox:
@@ -181,6 +185,7 @@ stories! {
         two_are_ready
         vanishes
         vanishes_during_init
+        vanishes_under_a_job
     ;
     sidecar:
         a_deaf_main_container_takes_all_the_grace
@@ -198,6 +203,8 @@ stories! {
         a_slow_runtime_is_waited_for
         a_volume_that_cannot_be_mounted
         an_answer_that_is_lost
+        no_network_yet
+        one_container_that_cannot_start_does_not_hold_up_the_other
     ;
 }
 

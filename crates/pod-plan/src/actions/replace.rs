@@ -26,7 +26,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, attempt: u32, why: Why) {
     let over = never_again || nothing_to_start(snapshot);
     draft.actions.given_up = over;
     let cause = if over {
-        draft.why(Why::PodCompleted);
+        draft.actions.why = vec![Why::PodCompleted];
         KillCause::PodStops
     } else {
         KillCause::SandboxReplaced
@@ -42,6 +42,12 @@ pub(super) fn decide(draft: &mut Draft<'_>, attempt: u32, why: Why) {
         draft.why(Why::SandboxRetry(retry_at));
         draft.actions.wake_by(retry_at);
         return;
+    }
+    // One that is dead may still hold its address.
+    let dead = observed.sandboxes.first().filter(|newest| !newest.ready);
+    if let Some(dead) = dead {
+        let stop = Step::StopSandboxes(vec![dead.id.clone()]);
+        draft.actions.steps.push(stop);
     }
     draft.actions.steps.push(Step::CreateSandbox { attempt });
 }

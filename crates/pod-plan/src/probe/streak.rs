@@ -13,6 +13,9 @@ pub enum Attempt {
     Failure,
     /// The attempt could not be made: it says nothing of the container.
     Errored,
+    /// The container failed in its first moments, before a period was over: it has
+    /// `failureThreshold` whole periods.
+    Early,
     /// The agent ran it so late that its failure says nothing of the container.
     Late,
 }
@@ -65,7 +68,7 @@ impl Streak {
         let (needed, outcome) = match attempt {
             Attempt::Success => (probe.success_threshold, Outcome::Success),
             Attempt::Failure => (probe.failure_threshold, Outcome::Failure),
-            Attempt::Errored | Attempt::Late => return false,
+            Attempt::Errored | Attempt::Early | Attempt::Late => return false,
         };
         if self.last == Some(attempt) {
             self.length = self.length.saturating_add(1);

@@ -291,21 +291,29 @@ fn wait_for_restart(
         snapshot
             .history
             .crash_wait(container, exit.finished_at, now)
-            .map(|(_, delay)| delay)
+    });
+    let failed = failure.map(|failure| failure.reason.clone());
+    // Of two waits the longer one is shown.
+    let failure = failure.filter(|failure| {
+        let longer = crash.is_none_or(|(until, _)| until <= failure.retry_at());
+        image::is_pull_failure(&failure.reason)
+            || longer && (failure.retry_at() > now || exit.is_none())
     });
     let (reason, message) = match (failure, crash) {
         (Some(failure), _) => image::shown(failure, &container.image, now),
-        (None, Some(delay)) => (
+        (None, Some((_, delay))) => (
             CRASH_LOOP_BACK_OFF.into(),
             crash_message(snapshot, container, delay),
         ),
-        // The back-off is over: it is shown until the next instance is there.
+        // The wait is over: what was shown stays until the next instance is there.
         (None, None) => match snapshot.published(&container.name) {
             Some(ContainerStatus {
                 container_id,
                 state: ContainerState::Waiting { reason, message },
                 ..
-            }) if **reason == *CRASH_LOOP_BACK_OFF && *container_id == status.container_id => {
+            }) if (**reason == *CRASH_LOOP_BACK_OFF || failed.as_ref() == Some(reason))
+                && *container_id == status.container_id =>
+            {
                 (reason.clone(), message.clone())
             }
             _ => return,
@@ -352,7 +360,7 @@ fn waiting(reason: &str, message: &str) -> ContainerState {
     }
 }
 
-fn terminated(exit: &Exit, id: &str) -> Terminated {
+pub(super) fn terminated(exit: &Exit, id: &str) -> Terminated {
     Terminated {
         exit_code: exit.code,
         reason: exit.reason.clone(),

@@ -50,25 +50,30 @@ fn the_examples_of_the_pod_lifecycle_page() {
 }
 
 #[test]
-fn when_the_disk_dies_all_containers_are_gone_and_the_pod_is_told_apart_by_its_policy() {
+fn when_the_disk_dies_all_containers_are_gone_and_a_pod_that_never_restarts_has_failed() {
     let rows: [(RestartPolicy, &str, &[&str]); 3] = [
-        (Always, "Pending a:ContainerCreating", &["sandbox 0"]),
-        (OnFailure, "Pending a:ContainerCreating", &["sandbox 0"]),
-        (
-            Never,
-            "Failed a:ContainerStatusUnknown(137)",
-            &["sandbox 0"],
-        ),
+        (Always, "Running a:ContainerCreating", &["sandbox 0"]),
+        (OnFailure, "Running a:ContainerCreating", &["sandbox 0"]),
+        (Never, "Failed a:ContainerStatusUnknown(137)", &[]),
     ];
-    for (policy, said_then, _) in rows {
+    for (policy, status, steps) in rows {
         let pod = pod(policy, &[], &["a"]);
         let mut node = Node::new();
         node.in_sandbox(&pod, "a=run");
         let plan = node.plan(&pod, &seen(vec![], vec![]), 200);
-        let state = said(&plan.status);
-        let state = state.replace("Running a:", "Pending a:");
-        assert_eq!(state, said_then, "{policy:?}");
+        assert_eq!(said(&plan.status), status, "{policy:?}");
+        assert_eq!(short(&plan), steps, "{policy:?}");
     }
+}
+
+#[test]
+fn a_job_that_the_runtime_lost_track_of_is_stopped_and_not_run_again() {
+    let pod = pod(Never, &[], &["a"]);
+    let mut node = Node::new();
+    node.in_sandbox(&pod, "a=run");
+    let (steps, said) = node.in_sandbox(&pod, "a=unknown");
+    assert_eq!(steps, ["kill a0", "stop s0"]);
+    assert_eq!(said, "Failed a:ContainerStatusUnknown(137)");
 }
 
 #[test]

@@ -229,8 +229,12 @@ fn a_pod_that_failed_asks_nothing_of_its_containers_any_more() {
     pod.spec.active_deadline = Some(Duration::from_secs(60));
     let mut node = Node::new().probed("a", Startup, Success);
     plan_of(&mut node, &pod, "s=run a=run");
-    let observed = seen(vec![sandbox(&pod, 0, true)], records("s=run a=run"));
-    let plan = node.plan(&pod, &observed, 200);
+    let mut observed = seen(vec![sandbox(&pod, 0, true)], records("s=run a=exit:137"));
+    node.plan(&pod, &observed, 200);
+    observed = seen(vec![sandbox(&pod, 0, true)], records("s=exit:0 a=exit:137"));
+    node.plan(&pod, &observed, 201);
+    observed = seen(vec![sandbox(&pod, 0, true)], records("s=run a=run"));
+    let plan = node.plan(&pod, &observed, 202);
     assert_eq!(plan.status.phase, Phase::Failed);
     assert_eq!(tried(&plan), ["s0 Liveness Success"]);
 }

@@ -31,7 +31,7 @@ fn a_sandbox_that_does_not_fit_is_replaced_with_all_that_runs_in_it() {
             "not ready",
             &pod,
             vec![sandbox(&pod, 0, false)],
-            vec!["kill a0", "sandbox 1"],
+            vec!["kill a0", "stop s0", "sandbox 1"],
         ),
         (
             "two ready",
@@ -102,7 +102,7 @@ fn a_pod_that_never_restarts_gets_no_second_sandbox_once_a_container_was_made() 
     assert_eq!(short(&plan), [""; 0]);
     assert_eq!(said(&plan.status), "Failed a:Error(1)");
     let plan = Node::new().plan(&pod, &seen(vec![sandbox(&pod, 0, false)], vec![]), 100);
-    assert_eq!(short(&plan), ["sandbox 1"]);
+    assert_eq!(short(&plan), ["stop s0", "sandbox 1"]);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_pod_whose_containers_all_succeeded_gets_no_second_sandbox() {
         &seen(vec![sandbox(&pod, 0, false)], containers(1)),
         100,
     );
-    assert_eq!(short(&plan), ["sandbox 1"]);
+    assert_eq!(short(&plan), ["stop s0", "sandbox 1"]);
 }
 
 #[test]
@@ -154,10 +154,14 @@ fn a_sandbox_that_ended_at_once_is_not_replaced_at_once() {
         assert_eq!(short(&early), [""; 0], "attempt {attempt}");
         assert_eq!(early.wake_at, Some(at(made + pause)), "attempt {attempt}");
         let due = node.plan(&pod, &observed, made + pause);
-        assert_eq!(short(&due), [format!("sandbox {}", attempt + 1)]);
+        let steps = [
+            format!("stop s{attempt}"),
+            format!("sandbox {}", attempt + 1),
+        ];
+        assert_eq!(short(&due), steps);
         // The clock was set back: nobody knows when it was made.
         let before = node.plan(&pod, &observed, made - 3600);
-        assert_eq!(short(&before), [format!("sandbox {}", attempt + 1)]);
+        assert_eq!(short(&before), steps);
     }
 }
 

@@ -3,6 +3,8 @@
 mod container;
 mod log;
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use rubelet_api::status::{ContainerState, Phase, PodStatus};
 use rubelet_kubelet::pod_task::PodEntry;
@@ -29,6 +31,14 @@ pub(super) async fn explain(parts: &ViewParts, entry: &PodEntry) -> PodExplanati
     };
     let mut explanation = of(&facts, parts.clock.now());
     log::add(&parts.log_path, entry, &mut explanation.containers).await;
+    let runtime = Arc::clone(&parts.runtime.borrow().name);
+    if !runtime.is_empty() {
+        // As a status has them.
+        let containers = explanation.containers.iter_mut();
+        for end in containers.flat_map(|container| &mut container.ends) {
+            end.container_id = format!("{runtime}://{}", end.container_id);
+        }
+    }
     explanation
 }
 

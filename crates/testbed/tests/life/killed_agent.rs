@@ -20,8 +20,8 @@ fn ready_pods(node: &Node, notes: &Notes) -> Result<Vec<&'static str>> {
     let by_probe = with(
         noting("main"),
         &json!({
-            "readinessProbe": with(probe("readiness"), &json!({ "successThreshold": 2 })),
-            "livenessProbe": probe("liveness"),
+            "readinessProbe": with(probe("readiness"), &json!({ "failureThreshold": 1 })),
+            "livenessProbe": with(probe("liveness"), &json!({ "failureThreshold": 1 })),
         }),
     );
     let by_startup = with(
@@ -98,7 +98,7 @@ fn readiness_and_the_reasons_of_everything_outlive_the_agent() -> Result<()> {
         }
         let asked = node.agent().notifications();
         let is_up = asked.iter().any(|told| told.is_ready());
-        Ok((is_up && notes.count("readiness") >= tried + 4).then_some(()))
+        Ok((is_up && notes.count("readiness") >= tried + 3).then_some(()))
     })?;
     for name in &ready {
         assert!(node.pod(name)?.is_some_and(|pod| is_ready(&pod)), "{name}");

@@ -2,25 +2,23 @@
 
 use anyhow::Result;
 use rubelet_testbed::Node;
-use rubelet_testbed::images::BUSYBOX_IMAGE;
-use rubelet_testbed::manifest::{pod, waiting, with};
+use rubelet_testbed::manifest::{pod, shell, waiting, with};
 use rubelet_testbed::status::{ended, ended_before, restarts, runs};
 use serde_json::{Value, json};
 
-/// A container with 16 MiB that runs this command.
-fn limited(name: &str, command: &[&str]) -> Value {
-    json!({
-        "name": name,
-        "image": BUSYBOX_IMAGE,
-        "command": command,
-        "resources": { "limits": { "memory": "16Mi" } },
-    })
+/// A container with 16 MiB that runs this command. It begins a moment later: where the kernel's
+/// notice depends on it, containerd listens only after the start.
+fn limited(name: &str, command: &str) -> Value {
+    with(
+        shell(name, &format!("sleep 0.5; exec {command}")),
+        &json!({ "resources": { "limits": { "memory": "16Mi" } } }),
+    )
 }
 
 /// Keeps all that it reads, as it waits for the end of a line.
-const GROWS: [&str; 2] = ["tail", "/dev/zero"];
+const GROWS: &str = "tail /dev/zero";
 /// Fills a volume that is made of memory.
-const FILLS: [&str; 5] = ["dd", "if=/dev/zero", "of=/memory/file", "bs=1M", "count=64"];
+const FILLS: &str = "dd if=/dev/zero of=/memory/file bs=1M count=64";
 
 fn killed(end: &Value) {
     assert_eq!(end["reason"], "OOMKilled", "{end}");
@@ -32,7 +30,7 @@ fn a_container_that_hits_its_memory_limit_is_shown_as_such_and_started_again() -
     let node = Node::shared()?;
     let spec = json!({
         "restartPolicy": "OnFailure",
-        "containers": [limited("grows", &GROWS), waiting("other")],
+        "containers": [limited("grows", GROWS), waiting("other")],
     });
     node.apply(&pod("oom", &spec))?;
     let seen = node.wait("oom", "was started again", |pod| {
@@ -52,18 +50,18 @@ fn a_container_that_hits_its_memory_limit_is_shown_as_such_and_started_again() -
 fn memory_that_was_used_up_ends_a_pod_that_is_not_started_again() -> Result<()> {
     let node = Node::shared()?;
     let fills = with(
-        limited("fills", &FILLS),
+        limited("fills", FILLS),
         &json!({ "volumeMounts": [{ "name": "memory", "mountPath": "/memory" }] }),
     );
     let spec = json!({
         "restartPolicy": "Never",
-        "containers": [fills, limited("grows", &GROWS)],
+        "containers": [fills, limited("grows", GROWS)],
         "volumes": [{ "name": "memory", "emptyDir": { "medium": "Memory" } }],
     });
     node.apply(&pod("oom-never", &spec))?;
     let spec = json!({
         "restartPolicy": "Never",
-        "initContainers": [limited("grows", &GROWS)],
+        "initContainers": [limited("grows", GROWS)],
         "containers": [waiting("main")],
     });
     node.apply(&pod("oom-init", &spec))?;

@@ -18,7 +18,7 @@ pub(crate) struct Trouble {
 
 /// One of each kind.
 pub(crate) fn troubles() -> [Trouble; 4] {
-    let crash = "echo first; echo the disk is on fire >&2; exit 17";
+    let crash = "echo first; echo the disk is on fire; exit 17";
     let probe = json!({
         "exec": { "command": ["sh", "-c", "echo no database; exit 2"] },
         "periodSeconds": 1,

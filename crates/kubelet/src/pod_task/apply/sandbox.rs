@@ -2,10 +2,13 @@
 
 use rubelet_base::{ErrorChain, SandboxId};
 use rubelet_cri::v1;
-use rubelet_pod_plan::cri_config::sandbox_config;
+use rubelet_pod_plan::{cri_config::sandbox_config, history::NETWORK_NOT_READY};
 
 use super::{Flow, removal};
-use crate::{events::EventType, pod_task::PodTask};
+use crate::{
+    events::EventType,
+    pod_task::{PodTask, repeats::Repeats},
+};
 
 impl PodTask {
     pub(super) async fn create_sandbox(&mut self, attempt: u32) -> (Flow, bool) {
@@ -37,6 +40,10 @@ impl PodTask {
                 (Flow::Stop, false)
             }
             Err((reason, message)) => {
+                if reason == NETWORK_NOT_READY {
+                    // Nothing was done that could be done too often.
+                    self.repeats = Repeats::default();
+                }
                 self.context.pleg.mark_unknown(uid);
                 self.context
                     .recorder
@@ -56,7 +63,7 @@ impl PodTask {
         };
         if let Some(problem) = network_problem.filter(|_| !self.pod.spec.host_network) {
             return Err((
-                "NetworkNotReady",
+                NETWORK_NOT_READY,
                 format!("network is not ready: {problem}"),
             ));
         }

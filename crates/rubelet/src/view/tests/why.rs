@@ -104,6 +104,7 @@ async fn a_crashing_pod_is_explained_from_its_history() {
     let back_off = web.back_off.as_ref().unwrap();
     assert_eq!((back_off.delay_seconds, back_off.reset_seconds), (40, 600));
     assert_eq!(web.ends[0].signal.as_deref(), Some("SIGKILL"));
+    assert_eq!(web.ends[0].container_id, "containerd://web-0");
     assert_eq!(web.log, ["out of memory"; 5]);
     let side = &pod.containers[3];
     assert_eq!((side.restart_asked, side.log.len()), (None, 0));
@@ -179,5 +180,5 @@ async fn gates_troubles_and_the_end_are_told() {
         .unwrap();
     let pod = explained(&seen).await;
     assert!(pod.readiness_gates[0].is_open());
-    assert_eq!(pod.ending.unwrap().kill_at, at("2026-03-01T12:00:02Z"));
+    assert_eq!(pod.ending.unwrap().kill_at, at("2026-03-01T12:00:12Z"));
 }

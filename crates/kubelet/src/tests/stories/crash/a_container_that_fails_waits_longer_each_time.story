@@ -28,7 +28,7 @@ until 90s
 00:02.0 cond  Ready True
 00:04.0 proc  web#1 exits 1 (Error)
 00:04.0 why   container web waits until 00:14.0 before it is tried again
-00:04.0 why   removes 1 records of older instances
+00:04.0 why   removes the record of an older instance
 00:04.0 state Running: web CrashLoopBackOff x1 after Error(1)
 00:04.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
 00:04.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
@@ -41,7 +41,7 @@ until 90s
 00:14.0 cond  Ready True
 00:16.0 proc  web#2 exits 1 (Error)
 00:17.0 why   container web waits until 00:36.0 before it is tried again
-00:17.0 why   removes 1 records of older instances
+00:17.0 why   removes the record of an older instance
 00:17.0 state Running: web CrashLoopBackOff x2 after Error(1)
 00:17.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
 00:17.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
@@ -54,7 +54,7 @@ until 90s
 00:36.0 cond  Ready True
 00:38.0 proc  web#3 exits 1 (Error)
 00:39.0 why   container web waits until 01:18.0 before it is tried again
-00:39.0 why   removes 1 records of older instances
+00:39.0 why   removes the record of an older instance
 00:39.0 state Running: web CrashLoopBackOff x3 after Error(1)
 00:39.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
 00:39.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
@@ -67,7 +67,7 @@ until 90s
 01:18.0 cond  Ready True
 01:20.0 proc  web#4 exits 1 (Error)
 01:21.0 why   container web waits until 02:40.0 before it is tried again
-01:21.0 why   removes 1 records of older instances
+01:21.0 why   removes the record of an older instance
 01:21.0 state Running: web CrashLoopBackOff x4 after Error(1)
 01:21.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
 01:21.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)

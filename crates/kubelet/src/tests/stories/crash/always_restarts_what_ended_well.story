@@ -28,7 +28,7 @@ until 20s
 00:05.0 cond  Ready True
 00:10.0 proc  web#1 exits 0 (Completed)
 00:10.0 why   container web waits until 00:20.0 before it is tried again
-00:10.0 why   removes 1 records of older instances
+00:10.0 why   removes the record of an older instance
 00:10.0 state Running: web CrashLoopBackOff x1 after Completed(0)
 00:10.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
 00:10.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)

@@ -31,7 +31,7 @@ until 20s
 00:15.0 then  container web runs out of memory
 00:15.0 proc  web#1 exits 137 (OOMKilled)
 00:15.0 why   container web waits until 00:25.0 before it is tried again
-00:15.0 why   removes 1 records of older instances
+00:15.0 why   removes the record of an older instance
 00:15.0 state Running: web CrashLoopBackOff x1 after OOMKilled(137)
 00:15.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
 00:15.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)

@@ -22,9 +22,6 @@ until 50s
 00:00.0 cond  Ready True
 00:30.0 why   the pod was active longer than its deadline
 00:30.0 why   stops container job: the pod was active longer than its deadline
-00:30.0 state Failed (DeadlineExceeded): job Running
-00:30.0 cond  Ready False, PodFailed
-00:30.0 event Normal DeadlineExceeded Pod was active on the node longer than the specified deadline
 00:30.0 event Normal Killing job: Stopping container job
 00:30.0 call  StopContainer job#0, grace 5 s
 00:30.0 proc  job#0 gets SIGTERM
@@ -32,3 +29,5 @@ until 50s
 00:35.0 call  StopPodSandbox 0
 00:35.0 state Failed (DeadlineExceeded): job Error(137)
 00:35.0 cond  PodReadyToStartContainers False
+00:35.0 cond  Ready False, PodFailed
+00:35.0 event Normal DeadlineExceeded Pod was active on the node longer than the specified deadline

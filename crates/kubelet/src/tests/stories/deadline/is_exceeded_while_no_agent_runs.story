@@ -24,9 +24,6 @@ until 80s
 01:00.0 then  agent starts
 01:00.0 why   the pod was active longer than its deadline
 01:00.0 why   stops container job: the pod was active longer than its deadline
-01:00.0 state Failed (DeadlineExceeded): job Running
-01:00.0 cond  Ready False, PodFailed
-01:00.0 event Normal DeadlineExceeded Pod was active on the node longer than the specified deadline
 01:00.0 event Normal Killing job: Stopping container job
 01:00.0 call  StopContainer job#0, grace 30 s
 01:00.0 proc  job#0 gets SIGTERM
@@ -34,3 +31,5 @@ until 80s
 01:00.0 call  StopPodSandbox 0
 01:00.0 state Failed (DeadlineExceeded): job Error(143)
 01:00.0 cond  PodReadyToStartContainers False
+01:00.0 cond  Ready False, PodFailed
+01:00.0 event Normal DeadlineExceeded Pod was active on the node longer than the specified deadline

@@ -32,7 +32,7 @@ until 30s
 00:20.0 proc  old#0 exits 143 (Error)
 00:20.0 call  CreateContainer new#0
 00:20.0 call  StartContainer new#0
-00:20.0 why   removes 1 records of older instances
+00:20.0 why   removes the record of an older instance
 00:20.0 state Running: new Running, web Running
 00:20.0 cond  Ready True
 00:20.0 call  RemoveContainer old#0

@@ -49,7 +49,7 @@ until 30s
 00:10.0 state Pending: config Running x1, web Error(143)
 00:12.0 proc  config#1 exits 0 (Completed)
 00:12.0 why   starts container web: its sandbox was replaced
-00:12.0 why   removes 1 records of older instances
+00:12.0 why   removes the record of an older instance
 00:12.0 state Running: config Completed(0) x1, web Error(143)
 00:12.0 call  CreateContainer web#1
 00:12.0 call  StartContainer web#1

@@ -27,7 +27,7 @@ until 20s
 00:01.0 state Pending: config Running x1, web PodInitializing
 00:02.0 proc  config#1 exits 1 (Error)
 00:02.0 why   container config waits until 00:12.0 before it is tried again
-00:02.0 why   removes 1 records of older instances
+00:02.0 why   removes the record of an older instance
 00:02.0 state Pending: config CrashLoopBackOff x1 after Error(1), web PodInitializing
 00:02.0 event Warning BackOff config: Back-off restarting failed container config in pod web-n_default(UID)
 00:02.0 call  RemoveContainer config#0
@@ -38,7 +38,7 @@ until 20s
 00:12.0 state Pending: config Running x2, web PodInitializing
 00:13.0 proc  config#2 exits 0 (Completed)
 00:14.0 why   starts container web: it has not run yet
-00:14.0 why   removes 1 records of older instances
+00:14.0 why   removes the record of an older instance
 00:14.0 state Pending: config Completed(0) x2, web PodInitializing
 00:14.0 cond  Initialized True
 00:14.0 call  CreateContainer web#0

@@ -27,7 +27,7 @@ until 10s
 00:01.0 state Pending: config Running x1, web PodInitializing
 00:02.0 proc  config#1 exits 0 (Completed)
 00:02.0 why   starts container web: it has not run yet
-00:02.0 why   removes 1 records of older instances
+00:02.0 why   removes the record of an older instance
 00:02.0 state Pending: config Completed(0) x1, web PodInitializing
 00:02.0 cond  Initialized True
 00:02.0 call  CreateContainer web#0

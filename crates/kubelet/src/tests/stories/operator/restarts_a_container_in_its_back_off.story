@@ -29,7 +29,7 @@ until 30s
 00:01.0 cond  Ready True
 00:02.0 proc  web#1 exits 1 (Error)
 00:02.0 why   container web waits until 00:12.0 before it is tried again
-00:02.0 why   removes 1 records of older instances
+00:02.0 why   removes the record of an older instance
 00:02.0 state Running: web CrashLoopBackOff x1 after Error(1)
 00:02.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
 00:02.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
@@ -42,7 +42,7 @@ until 30s
 00:12.0 cond  Ready True
 00:13.0 proc  web#2 exits 1 (Error)
 00:14.0 why   container web waits until 00:33.0 before it is tried again
-00:14.0 why   removes 1 records of older instances
+00:14.0 why   removes the record of an older instance
 00:14.0 state Running: web CrashLoopBackOff x2 after Error(1)
 00:14.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
 00:14.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
@@ -56,7 +56,7 @@ until 30s
 00:20.0 cond  Ready True
 00:21.0 proc  web#3 exits 1 (Error)
 00:21.0 why   starts container web: it ended with exit code 1
-00:21.0 why   removes 1 records of older instances
+00:21.0 why   removes the record of an older instance
 00:21.0 state Running: web Error(1) x3
 00:21.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
 00:21.0 call  CreateContainer web#4

@@ -33,7 +33,7 @@ until 40s
 00:02.0 cond  Ready True
 00:04.0 proc  job#1 exits 42 (Error)
 00:04.0 why   container job waits until 00:14.0 before it is tried again
-00:04.0 why   removes 1 records of older instances
+00:04.0 why   removes the record of an older instance
 00:04.0 state Running: job CrashLoopBackOff x1 after Error(42)
 00:04.0 cond  Ready False, ContainersNotReady: containers with unready status: [job]
 00:04.0 event Warning BackOff job: Back-off restarting failed container job in pod job-n_default(UID)
@@ -46,7 +46,7 @@ until 40s
 00:14.0 cond  Ready True
 00:16.0 proc  job#2 exits 1 (Error)
 00:17.0 why   all containers ended and none will be restarted
-00:17.0 why   removes 1 records of older instances
+00:17.0 why   removes the record of an older instance
 00:17.0 state Failed: job Error(1) x2
 00:17.0 cond  Ready False, PodFailed
 00:17.0 call  StopPodSandbox 0

@@ -22,7 +22,6 @@ until 20s
 00:00.0 call  StartContainer mesh#0
 00:00.0 why   waits for init container mesh to end
 00:00.0 state Pending: mesh Running (not started), web PodInitializing
-00:00.0 event Warning Unhealthy mesh: Startup probe failed: no certificate
 00:02.0 event Warning Unhealthy mesh: Startup probe failed: no certificate
 00:04.0 event Warning Unhealthy mesh: Startup probe failed: no certificate
 00:06.0 event Warning Unhealthy mesh: Startup probe failed: no certificate

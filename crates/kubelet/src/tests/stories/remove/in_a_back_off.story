@@ -29,7 +29,7 @@ until 20s
 00:01.0 cond  Ready True
 00:02.0 proc  web#1 exits 1 (Error)
 00:02.0 why   container web waits until 00:12.0 before it is tried again
-00:02.0 why   removes 1 records of older instances
+00:02.0 why   removes the record of an older instance
 00:02.0 state Running: web CrashLoopBackOff x1 after Error(1)
 00:02.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
 00:02.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)

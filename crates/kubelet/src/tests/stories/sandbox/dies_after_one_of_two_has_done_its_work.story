@@ -34,6 +34,7 @@ until 30s
 00:20.0 call  StopContainer busy#0, grace 30 s
 00:20.0 proc  busy#0 gets SIGTERM
 00:20.0 proc  busy#0 exits 143 (Error)
+00:20.0 call  StopPodSandbox 0
 00:20.0 event Normal SandboxChanged Pod sandbox changed, it will be killed and re-created.
 00:20.0 call  RunPodSandbox 1
 00:20.0 why   starts container busy: its sandbox was replaced

@@ -37,6 +37,7 @@ until 25s
 00:05.0 call  StopContainer schema#0, grace 30 s
 00:05.0 proc  schema#0 gets SIGTERM
 00:05.0 proc  schema#0 exits 143 (Error)
+00:05.0 call  StopPodSandbox 0
 00:05.0 event Normal SandboxChanged Pod sandbox changed, it will be killed and re-created.
 00:05.0 call  RunPodSandbox 1
 00:05.0 why   starts container config: its sandbox was replaced
@@ -49,7 +50,7 @@ until 25s
 00:05.0 cond  Initialized False, ContainersNotInitialized: containers with incomplete status: [config schema]
 00:07.0 proc  config#1 exits 0 (Completed)
 00:07.0 why   starts container schema: its sandbox was replaced
-00:07.0 why   removes 1 records of older instances
+00:07.0 why   removes the record of an older instance
 00:07.0 state Pending: config Completed(0) x1, schema Error(143), web PodInitializing
 00:07.0 cond  Initialized False, ContainersNotInitialized: containers with incomplete status: [schema]
 00:07.0 call  CreateContainer schema#1
@@ -59,7 +60,7 @@ until 25s
 00:07.0 state Pending: config Completed(0) x1, schema Running x1, web PodInitializing
 00:17.0 proc  schema#1 exits 0 (Completed)
 00:17.0 why   starts container web: it has not run yet
-00:17.0 why   removes 1 records of older instances
+00:17.0 why   removes the record of an older instance
 00:17.0 state Pending: config Completed(0) x1, schema Completed(0) x1, web PodInitializing
 00:17.0 cond  Initialized True
 00:17.0 call  CreateContainer web#0

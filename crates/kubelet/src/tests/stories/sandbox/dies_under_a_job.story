@@ -19,7 +19,6 @@ until 40s
 00:00.0 state Running: job Running
 00:00.0 cond  Ready True
 00:20.0 then  sandbox dies
-00:20.0 why   sandbox 0 is not ready
 00:20.0 why   all containers ended and none will be restarted
 00:20.0 why   stops container job: the pod ends
 00:20.0 cond  PodReadyToStartContainers False

@@ -33,12 +33,14 @@ until 40s
 00:21.0 why   the sandbox could not be made; next try at 00:22.0
 00:21.0 call  StopPodSandbox 1
 00:21.0 why   sandbox 1 is not ready
+00:22.0 call  StopPodSandbox 1
 00:22.0 event Normal SandboxChanged Pod sandbox changed, it will be killed and re-created.
 00:22.0 call  RunPodSandbox 2
 00:22.0 why   sandbox 2 has no address
 00:22.0 why   the sandbox could not be made; next try at 00:23.0
 00:22.0 call  StopPodSandbox 2
 00:22.0 why   sandbox 2 is not ready
+00:23.0 call  StopPodSandbox 2
 00:23.0 event Normal SandboxChanged Pod sandbox changed, it will be killed and re-created.
 00:23.0 call  RunPodSandbox 3
 00:23.0 why   sandbox 3 has no address
@@ -46,6 +48,7 @@ until 40s
 00:23.0 call  StopPodSandbox 3
 00:23.0 why   sandbox 3 is not ready
 00:25.0 then  sandbox has its address again
+00:33.0 call  StopPodSandbox 3
 00:33.0 event Normal SandboxChanged Pod sandbox changed, it will be killed and re-created.
 00:33.0 call  RunPodSandbox 4
 00:33.0 why   starts container web: its sandbox was replaced

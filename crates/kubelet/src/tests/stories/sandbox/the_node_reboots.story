@@ -34,6 +34,7 @@ until 30s
 00:20.0 state Running: config Completed(0), web Unknown(255)
 00:20.0 cond  PodReadyToStartContainers False
 00:20.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
+00:20.0 call  StopPodSandbox 0
 00:20.0 event Normal SandboxChanged Pod sandbox changed, it will be killed and re-created.
 00:20.0 call  RunPodSandbox 1
 00:20.0 why   starts container config: its sandbox was replaced
@@ -44,7 +45,7 @@ until 30s
 00:20.0 state Pending: config Running x1, web Unknown(255)
 00:22.0 proc  config#1 exits 0 (Completed)
 00:22.0 why   starts container web: its sandbox was replaced
-00:22.0 why   removes 1 records of older instances
+00:22.0 why   removes the record of an older instance
 00:22.0 state Running: config Completed(0) x1, web Unknown(255)
 00:22.0 call  CreateContainer web#1
 00:22.0 call  StartContainer web#1

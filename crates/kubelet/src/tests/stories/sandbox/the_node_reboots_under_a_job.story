@@ -42,7 +42,6 @@ until 30s
 00:05.0 cond  [done] PodReadyToStartContainers False
 00:20.0 then  reboot
 00:20.0 proc  [lost] lost#0 exits 255 (Unknown)
-00:20.0 why   [lost] sandbox 0 is not ready
 00:20.0 why   [lost] all containers ended and none will be restarted
 00:20.0 state [lost] Failed: lost Unknown(255)
 00:20.0 cond  [lost] PodReadyToStartContainers False

@@ -38,7 +38,7 @@ until 35s
 00:20.0 then  container mesh exits 1
 00:20.0 proc  mesh#1 exits 1 (Error)
 00:20.0 why   container mesh waits until 00:30.0 before it is tried again
-00:20.0 why   removes 1 records of older instances
+00:20.0 why   removes the record of an older instance
 00:20.0 state Running: mesh CrashLoopBackOff x1 after Error(1), web Running
 00:20.0 cond  Ready False, ContainersNotReady: containers with unready status: [mesh]
 00:20.0 event Warning BackOff mesh: Back-off restarting failed container mesh in pod web-n_default(UID)

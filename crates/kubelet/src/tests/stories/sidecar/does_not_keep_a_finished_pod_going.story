@@ -35,7 +35,6 @@ until 20s
 00:10.0 proc  mesh#0 gets SIGTERM
 00:10.0 proc  mesh#0 exits 143 (Error)
 00:10.0 call  StopPodSandbox 0
-00:10.0 why   sandbox 0 is not ready
 00:10.0 state Succeeded: mesh Error(143), job Completed(0)
 00:10.0 cond  PodReadyToStartContainers False
 00:10.0 cond  Initialized True, PodCompleted

@@ -1,0 +1,40 @@
+The runtime does not know what became of a job that is not to be started twice
+
+pod job
+  restartPolicy: Never
+  containers:
+  - {name: job, image: "app:1"}
+
+at 20s  runtime loses track of job
+until 40s
+---
+00:00.0 state Pending: job ContainerCreating
+00:00.0 why   the pod has no sandbox
+00:00.0 call  RunPodSandbox 0
+00:00.0 why   starts container job: it has not run yet
+00:00.0 cond  PodReadyToStartContainers True
+00:00.0 call  CreateContainer job#0
+00:00.0 call  StartContainer job#0
+00:00.0 why   what runs is what is wanted
+00:00.0 state Running: job Running
+00:00.0 cond  Ready True
+00:20.0 then  runtime loses track of job
+00:21.0 why   stops container job: the pod ends
+00:21.0 state Failed: job ContainerStatusUnknown(137)
+00:21.0 cond  Ready False, PodFailed
+00:21.0 event Normal Killing job: Stopping container job
+00:21.0 call  StopContainer job#0, grace 30 s
+00:21.0 proc  job#0 gets SIGTERM
+00:21.0 proc  job#0 exits 143 (Error)
+00:21.0 call  StopPodSandbox 0
+00:21.0 cond  PodReadyToStartContainers False
+00:21.0 event Normal Killing job: Stopping container job
+00:21.0 call  StopContainer job#0, grace 30 s
+00:22.0 event Normal Killing job: Stopping container job
+00:22.0 call  StopContainer job#0, grace 30 s
+00:24.0 event Normal Killing job: Stopping container job
+00:24.0 call  StopContainer job#0, grace 30 s
+00:28.0 event Normal Killing job: Stopping container job
+00:28.0 call  StopContainer job#0, grace 30 s
+00:36.0 event Normal Killing job: Stopping container job
+00:36.0 call  StopContainer job#0, grace 30 s
