@@ -174,10 +174,10 @@ fn a_bad_manifest_keeps_its_pod_and_says_what_is_wrong_where() {
             None,
         ),
         (
-            &(good.clone() + "    livenessProbe: {httpGet: {port: 80}}\n"),
+            &(good.clone() + "    lifecycle: {stopSignal: SIGTERM}\n"),
             Reason::NotSupported,
             true,
-            Some("spec.containers[0].livenessProbe"),
+            Some("spec.containers[0].lifecycle.stopSignal"),
         ),
         ("\u{0}\u{1}", Reason::ParseError, true, None),
         ("  \n\n", Reason::EmptyFile, false, None),
