@@ -3,11 +3,15 @@
 
 mod binary;
 mod empty_node;
+mod example;
 mod hundred_pods;
 mod plan;
 mod probes;
+mod reconcile;
 mod registry;
 mod report;
+mod restarts;
+mod scrape;
 mod stubborn;
 
 use std::path::PathBuf;
@@ -87,8 +91,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if request.wants_group(Group::HundredPods) {
         hundred_pods::measure(&request, &mut results)?;
     }
+    if request.wants_group(Group::Restarts) {
+        restarts::measure(&request, &mut results)?;
+    }
     if request.wants_group(Group::Plan) {
         plan::measure(&mut results)?;
+    }
+    if request.wants_group(Group::Reconcile) {
+        reconcile::measure(&mut results)?;
     }
     if request.wants_group(Group::Probes) {
         probes::measure(&request, &mut results)?;
@@ -116,9 +126,30 @@ fn mib(bytes: u64) -> f64 {
     bytes / (1024.0 * 1024.0)
 }
 
+/// The smallest of these numbers, which are sorted, that a share `part` of them does not exceed.
+fn quantile(sorted: &[f64], part: f64) -> f64 {
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is a place among some hundred numbers"
+    )]
+    let rank = (sorted.len() as f64 * part).ceil() as usize;
+    sorted.get(rank.max(1) - 1).copied().unwrap_or(f64::NAN)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quantile_is_one_of_the_numbers() {
+        let numbers: Vec<f64> = (1..=100).map(f64::from).collect();
+        assert_eq!(quantile(&numbers, 0.5), 50.0);
+        assert_eq!(quantile(&numbers, 0.99), 99.0);
+        assert_eq!(quantile(&[7.0], 0.99), 7.0);
+        assert!(quantile(&[], 0.5).is_nan());
+    }
 
     #[test]
     fn names_choose_benchmarks_and_no_name_means_all() {

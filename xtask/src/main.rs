@@ -7,6 +7,7 @@ mod cargo;
 mod codegen;
 mod demo;
 mod interrupt;
+mod soak;
 mod test;
 mod tidy;
 mod workspace;
@@ -22,6 +23,9 @@ cargo xtask COMMAND
   test [--ring N] [FILTER]  check everything, then run all tests (needs root); with a ring number
                             or a filter: only those tests
   bench [--json] [NAME...]  measure the release binary (needs root); `bench --list` names all
+  soak [--seeds N] [--minutes M]
+                            the agent on a real runtime behind injected faults, and whether all is
+                            as wanted after them (needs root); see `soak --help`
   codegen [--check]         generate the CRI messages, or tell whether they are up to date
   tidy                      check the rules of ARCHITECTURE.md that the compiler doesn't know
   help                      print this
@@ -50,6 +54,14 @@ fn run(words: &[&str]) -> Result<()> {
         ["bench", options @ ..] => {
             let options = bench::Options::parse(options)?;
             interrupt::cleaning_up(move || bench::run(&options))
+        }
+        ["soak", "--help" | "-h"] => {
+            print!("{}", soak::HELP);
+            Ok(())
+        }
+        ["soak", options @ ..] => {
+            let options = soak::Options::parse(options)?;
+            interrupt::cleaning_up(move || soak::run(&options))
         }
         ["codegen"] => codegen::write(&root),
         ["codegen", "--check"] => codegen::check(&root),

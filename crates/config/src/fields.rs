@@ -112,7 +112,7 @@ section! {
         enable_debugging_handlers: bool = true, "enableDebuggingHandlers", Counts, NotYet;
         /// Whether waiting on locks is profiled.
         enable_contention_profiling: bool = false, "enableContentionProfiling", Unset, NotYet;
-        /// Port of `/healthz`; 0 switches it off.
+        /// Port of `/healthz` and `/metrics`; 0 switches it off.
         healthz_port: i32 = 10248, "healthzPort", Counts, Works;
         /// Address of `/healthz`.
         healthz_bind_address: String = "127.0.0.1".to_owned(), "healthzBindAddress", Unset, Works;

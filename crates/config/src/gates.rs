@@ -13,10 +13,11 @@ const ALL_ALPHA: &str = "AllAlpha";
 const ALL_BETA: &str = "AllBeta";
 
 /// Gates that decide which configurations are valid. All others change nothing in Rubelet.
-const CONSULTED: [&str; 11] = [
+const CONSULTED: [&str; 12] = [
     "CPUManagerPolicyAlphaOptions",
     "CPUManagerPolicyBetaOptions",
     "CustomCPUCFSQuotaPeriod",
+    "EventedPLEG",
     "GracefulNodeShutdown",
     "GracefulNodeShutdownBasedOnPodPriority",
     "KubeletCrashLoopBackOffMax",
@@ -220,7 +221,8 @@ mod tests {
         assert!(gates.enabled("MemoryQoS"));
         assert!(!gates.enabled("KubeletCrashLoopBackOffMax"));
         assert!(gates.enabled("GracefulNodeShutdown"));
-        assert!(!gates.enabled("EventedPLEG"));
+        assert!(gates.enabled("EventedPLEG"), "not as upstream");
+        assert!(!gates.enabled("CPUManagerPolicyAlphaOptions"));
         assert!(!gates.enabled("NoSuchGate"));
     }
 

@@ -284,7 +284,7 @@ fn the_seccomp_flag_switches_on_and_never_off() {
 fn what_has_no_effect_yet_is_said() {
     let resolved = resolved(
         "containerLogMaxFiles: 9\ncontainerLogMaxSize: 10Mi\ntlsMinVersion: VersionTLS13\nlogging:\n  flushFrequency: 1s\n\
-         evictionHard:\n  memory.available: 5%\nfeatureGates: {EventedPLEG: true, GangScheduling: true, NodeSwap: true}\n",
+         evictionHard:\n  memory.available: 5%\nfeatureGates: {CRIListStreaming: true, GangScheduling: true, NodeSwap: true}\n",
         &[],
         &[
             "--runtime-cgroups=/x",
@@ -300,7 +300,7 @@ fn what_has_no_effect_yet_is_said() {
             "/etc/kubelet.yaml:9: evictionHard: has no effect yet",
             "/etc/kubelet.yaml:3: containerLogMaxFiles: has no effect yet",
             "/etc/kubelet.yaml:7: logging.flushFrequency: has no effect yet",
-            "/etc/kubelet.yaml:10: featureGates.EventedPLEG: this feature gate has no effect yet",
+            "/etc/kubelet.yaml:10: featureGates.CRIListStreaming: this feature gate has no effect yet",
             "--pod-infra-container-image: has no effect: the runtime chooses the image of sandboxes, \
              and the kubelet has dropped the flag",
             "--runtime-cgroups: has no effect yet",

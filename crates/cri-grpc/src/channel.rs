@@ -21,10 +21,23 @@ use tokio::{net::UnixStream, sync::Mutex};
 use tonic::{Status, body::Body};
 use tower::Service;
 
-/// How much of one answer, and of all answers, the runtime may send before we have read it. Small,
-/// because the socket is local and what is in flight is memory of ours.
-const STREAM_WINDOW: u32 = 64 * 1024;
-const CONNECTION_WINDOW: u32 = 256 * 1024;
+/// How much the runtime may send before we have read it, in bytes: what is in flight is memory of
+/// ours.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Windows {
+    /// Of one answer.
+    pub(crate) stream: u32,
+    /// Of all answers together.
+    pub(crate) connection: u32,
+}
+
+impl Windows {
+    /// For answers that somebody waits for. Small, because the socket is local.
+    pub(crate) const CALLS: Self = Self {
+        stream: 64 * 1024,
+        connection: 256 * 1024,
+    };
+}
 
 /// A runtime's error message travels in a header; containerd's can quote whole files.
 const HEADER_LIST_SIZE: u32 = 256 * 1024;
@@ -38,17 +51,26 @@ pub(crate) struct Channel(Arc<Shared>);
 
 struct Shared {
     socket: PathBuf,
+    windows: Windows,
     /// Locked while connecting, so that callers who find no connection make one between them.
-    connection: Mutex<Option<http2::SendRequest<Body>>>,
+    connection: Mutex<Option<Connection>>,
+}
+
+#[derive(Clone)]
+struct Connection {
+    /// How many there were on this channel before it.
+    number: u64,
+    sender: http2::SendRequest<Body>,
 }
 
 /// An answer whose broken-off body reads as an unavailable runtime.
 type Answer = Response<MapErr<Incoming, fn(hyper::Error) -> Status>>;
 
 impl Channel {
-    pub(crate) fn new(socket: PathBuf) -> Self {
+    pub(crate) fn new(socket: PathBuf, windows: Windows) -> Self {
         Self(Arc::new(Shared {
             socket,
+            windows,
             connection: Mutex::new(None),
         }))
     }
@@ -57,8 +79,13 @@ impl Channel {
         &self.0.socket
     }
 
+    /// The number of the connection that a call made now would use. Connects where there is none.
+    pub(crate) async fn connection(&self) -> Result<u64, Status> {
+        Ok(self.0.connection().await?.number)
+    }
+
     async fn send(self, request: Request<Body>) -> Result<Answer, Status> {
-        let mut sender = self.0.sender().await?;
+        let mut sender = self.0.connection().await?.sender;
         let answer = match sender.try_send_request(request).await {
             Ok(answer) => answer,
             Err(mut failure) => {
@@ -66,7 +93,7 @@ impl Channel {
                 let Some(unsent) = failure.take_message() else {
                     return Err(lost(&failure.into_error()));
                 };
-                let mut sender = self.0.sender().await?;
+                let mut sender = self.0.connection().await?.sender;
                 sender
                     .try_send_request(unsent)
                     .await
@@ -78,14 +105,15 @@ impl Channel {
 }
 
 impl Shared {
-    async fn sender(&self) -> Result<http2::SendRequest<Body>, Status> {
+    async fn connection(&self) -> Result<Connection, Status> {
         let mut connection = self.connection.lock().await;
-        if let Some(sender) = connection.as_ref().filter(|sender| !sender.is_closed()) {
-            return Ok(sender.clone());
-        }
+        let number = match connection.as_ref() {
+            Some(last) if !last.sender.is_closed() => return Ok(last.clone()),
+            Some(last) => last.number + 1,
+            None => 0,
+        };
         let sender = self.connect().await?;
-        *connection = Some(sender.clone());
-        Ok(sender)
+        Ok(connection.insert(Connection { number, sender }).clone())
     }
 
     async fn connect(&self) -> Result<http2::SendRequest<Body>, Status> {
@@ -94,8 +122,8 @@ impl Shared {
             Status::unavailable(format!("cannot connect to {socket}: {}", reason(&error)))
         })?;
         let (sender, connection) = http2::Builder::new(TokioExecutor::new())
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
+            .initial_stream_window_size(self.windows.stream)
+            .initial_connection_window_size(self.windows.connection)
             .max_header_list_size(HEADER_LIST_SIZE)
             .max_send_buf_size(SEND_BUFFER)
             .handshake(TokioIo::new(stream))

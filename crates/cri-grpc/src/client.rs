@@ -1,23 +1,31 @@
 //! The client: both CRI services of a runtime behind one socket.
 
-/// Implements one of the traits, call by call, with the generated client of the same service.
+/// Implements one of the traits, call by call, with the generated client of the same service. What
+/// stands in braces at the end is written by hand.
 macro_rules! rpcs {
-    ($trait:ident through $client:ident: $($method:ident $request:ident $response:ident;)*) => {
+    (
+        $trait:ident through $client:ident: $($method:ident $request:ident $response:ident;)*
+        $({ $($by_hand:tt)* })?
+    ) => {
         #[async_trait::async_trait]
         impl rubelet_cri::$trait for super::CriClient {
             $(async fn $method(&self, request: v1::$request) -> CriResult<v1::$response> {
                 let mut client = self.$client.clone();
                 self.unary(request, |request| async move { client.$method(request).await }).await
             })*
+            $($($by_hand)*)?
         }
     };
 }
 
+mod events;
 mod images;
+mod lists;
 mod runtime;
 
-use std::{future::Future, path::Path, sync::Arc};
+use std::{future::Future, path::Path, sync::Arc, time::Duration};
 
+use lists::Unary;
 use rubelet_cri::{
     Call, CriError, CriErrorKind, CriResult, Timeouts,
     v1::{image_service_client::ImageServiceClient, runtime_service_client::RuntimeServiceClient},
@@ -26,16 +34,24 @@ use tokio::time::Instant;
 use tonic::{Request, Response, Status};
 
 use crate::{
-    CallObserver, EndpointError, IgnoreCalls, MAX_MESSAGE_SIZE, channel::Channel,
-    endpoint::socket_path, status::error_from,
+    CallObserver, EndpointError, IgnoreCalls, MAX_MESSAGE_SIZE,
+    channel::{Channel, Windows},
+    endpoint::socket_path,
+    status::error_from,
 };
 
+/// The name that grpc-go, and so every runtime in Go, expects for a unix socket.
+const ORIGIN: &str = "http://localhost";
+
 /// A runtime behind a unix socket. Implements both traits of `rubelet-cri`; clones share one
-/// connection.
+/// connection, and each stream of events has another of its own.
 ///
 /// Each call carries a deadline and, where it cannot connect, fails at once with the kind
 /// `Unavailable`. A lost connection is made anew by the next call. Dropping a call's future cancels
-/// the RPC in the runtime.
+/// the RPC in the runtime; dropping a stream of events closes its connection.
+///
+/// Lists of everything come in pieces from a runtime that offers `StreamPodSandboxes` and
+/// `StreamContainers`, so that they may be larger than one message. Each connection is asked once.
 #[derive(Clone)]
 pub struct CriClient {
     channel: Channel,
@@ -43,6 +59,8 @@ pub struct CriClient {
     observer: Arc<dyn CallObserver>,
     runtime: RuntimeServiceClient<Channel>,
     images: ImageServiceClient<Channel>,
+    unary_sandboxes: Arc<Unary>,
+    unary_containers: Arc<Unary>,
 }
 
 impl CriClient {
@@ -52,9 +70,8 @@ impl CriClient {
     /// # Errors
     /// The endpoint names no unix socket.
     pub fn connect_lazy(endpoint: &str, timeouts: Timeouts) -> Result<Self, EndpointError> {
-        let channel = Channel::new(socket_path(endpoint)?);
-        // The name that grpc-go, and so every runtime in Go, expects for a unix socket.
-        let origin = http::Uri::from_static("http://localhost");
+        let channel = Channel::new(socket_path(endpoint)?, Windows::CALLS);
+        let origin = http::Uri::from_static(ORIGIN);
         Ok(Self {
             runtime: RuntimeServiceClient::with_origin(channel.clone(), origin.clone())
                 .max_decoding_message_size(MAX_MESSAGE_SIZE),
@@ -63,10 +80,13 @@ impl CriClient {
             channel,
             timeouts,
             observer: Arc::new(IgnoreCalls),
+            unary_sandboxes: Arc::default(),
+            unary_containers: Arc::default(),
         })
     }
 
-    /// The same client, telling `observer` of each call's end.
+    /// The same client, telling `observer` of each call's end. Streams of events are no calls; a
+    /// list that came in pieces is a call of the RPC that brought it.
     #[must_use]
     pub fn with_observer(self, observer: Arc<dyn CallObserver>) -> Self {
         Self { observer, ..self }
@@ -87,8 +107,22 @@ impl CriClient {
         C: Call,
         F: Future<Output = Result<Response<C::Response>, Status>>,
     {
-        let call = C::NAME;
         let deadline = message.deadline(&self.timeouts);
+        let answer = |request| async move { send(request).await.map(Response::into_inner) };
+        self.limited(C::NAME, deadline, message, answer).await
+    }
+
+    /// One RPC from its request to the last of its answer, observed, and cut at `deadline`.
+    async fn limited<M, R, F>(
+        &self,
+        call: &'static str,
+        deadline: Option<Duration>,
+        message: M,
+        send: impl FnOnce(Request<M>) -> F,
+    ) -> CriResult<R>
+    where
+        F: Future<Output = Result<R, Status>>,
+    {
         let ended = CallEnd::new(call, self.observer.as_ref());
         let mut request = Request::new(message);
         if let Some(limit) = deadline {
@@ -105,10 +139,7 @@ impl CriClient {
                 }
             },
         };
-        let result = answer
-            .map(Response::into_inner)
-            .map_err(|status| error_from(call, &status, deadline));
-        ended.with(result)
+        ended.with(answer.map_err(|status| error_from(call, &status, deadline)))
     }
 }
 

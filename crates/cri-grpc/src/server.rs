@@ -1,5 +1,7 @@
 //! Both services of an implementor on a unix socket.
 
+mod events;
+mod pieces;
 mod rpcs;
 
 use std::{convert::Infallible, future::Future, io, sync::Arc, time::Duration};
@@ -35,21 +37,27 @@ struct Services {
 
 /// Serves both services to whoever connects to `listener`, until `shutdown` resolves.
 ///
-/// Then it accepts nobody any more, lets the calls under way finish and returns. Dropping the
-/// future instead cuts every connection at once, as a killed runtime does.
+/// Then it accepts nobody any more, ends the streams of events, lets the calls under way finish and
+/// returns. Dropping the future instead cuts every connection at once, as a killed runtime does.
+///
+/// Both lists are also offered in pieces. A client that takes events slower than they happen holds
+/// up nobody: one with a thousand events waiting gets those and then the error `ResourceExhausted`.
 pub async fn serve(
     listener: UnixListener,
     runtime: Arc<dyn RuntimeService>,
     images: Arc<dyn ImageService>,
     shutdown: impl Future<Output = ()>,
 ) {
-    let services = Services {
-        runtime: RuntimeServiceServer::new(RuntimeRpcs(runtime))
-            .max_decoding_message_size(MAX_MESSAGE_SIZE),
-        images: ImageServiceServer::new(ImageRpcs(images))
-            .max_decoding_message_size(MAX_MESSAGE_SIZE),
-    };
     let (stop, stopped) = watch::channel(false);
+    let runtime = RuntimeRpcs {
+        service: runtime,
+        stopped: stopped.clone(),
+    };
+    let images = ImageRpcs { service: images };
+    let services = Services {
+        runtime: RuntimeServiceServer::new(runtime).max_decoding_message_size(MAX_MESSAGE_SIZE),
+        images: ImageServiceServer::new(images).max_decoding_message_size(MAX_MESSAGE_SIZE),
+    };
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
     loop {

@@ -7,6 +7,12 @@ use std::time::Duration;
 
 use crate::v1;
 
+/// The longest time that reading one sandbox or container may take. Runtimes answer from memory:
+/// one that needs longer hangs, and the pod must not wait for it as long as for a start.
+const STATUS: Duration = Duration::from_secs(10);
+/// The longest time that a list, or the state of the runtime as a whole, may take.
+const LIST: Duration = Duration::from_secs(30);
+
 /// The deadlines of all calls, derived from one setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
@@ -52,7 +58,11 @@ macro_rules! calls {
 
 calls! {
     "Version" VersionRequest VersionResponse;
-    "Status" StatusRequest StatusResponse;
+    "Status" StatusRequest StatusResponse {
+        fn deadline(&self, timeouts: &Timeouts) -> Option<Duration> {
+            Some(timeouts.request.min(LIST))
+        }
+    };
     "RuntimeConfig" RuntimeConfigRequest RuntimeConfigResponse;
     "UpdateRuntimeConfig" UpdateRuntimeConfigRequest UpdateRuntimeConfigResponse;
     // It may have to pull the pause image and to set a network up.
@@ -63,8 +73,16 @@ calls! {
     };
     "StopPodSandbox" StopPodSandboxRequest StopPodSandboxResponse;
     "RemovePodSandbox" RemovePodSandboxRequest RemovePodSandboxResponse;
-    "PodSandboxStatus" PodSandboxStatusRequest PodSandboxStatusResponse;
-    "ListPodSandbox" ListPodSandboxRequest ListPodSandboxResponse;
+    "PodSandboxStatus" PodSandboxStatusRequest PodSandboxStatusResponse {
+        fn deadline(&self, timeouts: &Timeouts) -> Option<Duration> {
+            Some(timeouts.request.min(STATUS))
+        }
+    };
+    "ListPodSandbox" ListPodSandboxRequest ListPodSandboxResponse {
+        fn deadline(&self, timeouts: &Timeouts) -> Option<Duration> {
+            Some(timeouts.request.min(LIST))
+        }
+    };
     "CreateContainer" CreateContainerRequest CreateContainerResponse;
     "StartContainer" StartContainerRequest StartContainerResponse;
     // The runtime waits for the grace period before it kills.
@@ -74,8 +92,16 @@ calls! {
         }
     };
     "RemoveContainer" RemoveContainerRequest RemoveContainerResponse;
-    "ListContainers" ListContainersRequest ListContainersResponse;
-    "ContainerStatus" ContainerStatusRequest ContainerStatusResponse;
+    "ListContainers" ListContainersRequest ListContainersResponse {
+        fn deadline(&self, timeouts: &Timeouts) -> Option<Duration> {
+            Some(timeouts.request.min(LIST))
+        }
+    };
+    "ContainerStatus" ContainerStatusRequest ContainerStatusResponse {
+        fn deadline(&self, timeouts: &Timeouts) -> Option<Duration> {
+            Some(timeouts.request.min(STATUS))
+        }
+    };
     "UpdateContainerResources" UpdateContainerResourcesRequest UpdateContainerResourcesResponse;
     "ReopenContainerLog" ReopenContainerLogRequest ReopenContainerLogResponse;
     // A command without a timeout may run for ever, and so may its call.
@@ -83,6 +109,12 @@ calls! {
         fn deadline(&self, timeouts: &Timeouts) -> Option<Duration> {
             let limit = || timeouts.request.saturating_add(seconds(self.timeout));
             (self.timeout > 0).then(limit)
+        }
+    };
+    // A stream: it ends with whoever reads it.
+    "GetContainerEvents" GetEventsRequest ContainerEventResponse {
+        fn deadline(&self, _: &Timeouts) -> Option<Duration> {
+            None
         }
     };
     "ContainerStats" ContainerStatsRequest ContainerStatsResponse;
@@ -126,9 +158,16 @@ mod tests {
         let allowed = Timeouts::default();
         let seconds = |seconds| Some(Duration::from_secs(seconds));
         assert_eq!(
-            v1::StatusRequest::default().deadline(&allowed),
+            v1::VersionRequest::default().deadline(&allowed),
             seconds(120)
         );
+        assert_eq!(v1::StatusRequest::default().deadline(&allowed), seconds(30));
+        let short = Timeouts {
+            request: Duration::from_secs(5),
+        };
+        let status = v1::ContainerStatusRequest::default();
+        assert_eq!(status.deadline(&allowed), seconds(10));
+        assert_eq!(status.deadline(&short), seconds(5));
         assert_eq!(
             v1::RunPodSandboxRequest::default().deadline(&allowed),
             seconds(240)

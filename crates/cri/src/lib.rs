@@ -5,12 +5,14 @@
 
 mod call;
 mod error;
+mod event;
 mod image;
 mod runtime;
 pub mod v1;
 
 pub use call::{CALLS, Call, Timeouts};
 pub use error::{CriError, CriErrorKind};
+pub use event::{ContainerEvent, EventStream};
 pub use image::ImageService;
 pub use runtime::RuntimeService;
 pub use tonic::Code;

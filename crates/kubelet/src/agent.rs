@@ -14,11 +14,13 @@ use crate::{
     heartbeat::Heartbeat,
     images::{ImagePuller, PullParallelism},
     intents::IntentBoard,
+    metrics::NodeMetrics,
     pleg::{PlegHandle, PlegSettings, PlegTask},
     pod_host::PodHost,
     pod_task::{PodBoard, PodContext},
     pods::{PodSources, PodTable},
     prober::{NetProbe, ProberHandle, ProberTask},
+    quarantine,
     records::RecordWriter,
     runtime_state::{RuntimeState, watch_runtime},
     throttle::Throttle,
@@ -58,6 +60,8 @@ pub struct AgentParts {
     pub net: Arc<dyn NetProbe>,
     /// What operators asked for.
     pub intents: IntentBoard,
+    /// Where everything that happens is counted.
+    pub metrics: Arc<NodeMetrics>,
 }
 
 /// A node at work. Its tasks end when it is dropped; pods go on.
@@ -87,6 +91,8 @@ impl Agent {
             Arc::clone(&parts.runtime),
             parts.pleg,
             pleg_heartbeat.clone(),
+            parts.clock.clone(),
+            Arc::clone(&parts.metrics),
         );
         let (prober_task, prober) = ProberTask::new(
             Arc::clone(&parts.runtime),
@@ -111,9 +117,20 @@ impl Agent {
             prober,
             net: parts.net,
             intents: parts.intents,
+            metrics: parts.metrics,
         });
         let mut tasks = JoinSet::new();
-        tasks.spawn(watch_runtime(parts.runtime, parts.endpoint, state_sender));
+        tasks.spawn(watch_runtime(
+            parts.runtime,
+            parts.endpoint,
+            state_sender,
+            context.pleg.clone(),
+        ));
+        tasks.spawn(quarantine::warn(
+            context.pleg.clone(),
+            Arc::clone(&pods),
+            recorder.clone(),
+        ));
         tasks.spawn(pleg_task.run());
         tasks.spawn(prober_task.run());
         tasks.spawn(relist_when_ready(

@@ -8,17 +8,34 @@
 //! takes its number when it happened. An observation is fresh for whoever asks if its number is
 //! larger than that of their last step. Arrival order, age and wall clocks play no part.
 
+mod begin;
+mod cadence;
+mod cause;
 mod cell;
 mod convert;
+mod counts;
+mod echo;
+mod fingerprint;
 mod handle;
+mod health;
+mod index;
 mod inspect;
 mod late_reason;
+mod lifecycle;
+mod missed;
+mod publish;
+mod rechecks;
+mod record;
 mod relist;
+mod stream;
 mod task;
 mod termination_message;
 
+pub use cause::{Cause, event_name};
 pub use cell::Observation;
-pub use handle::{PlegHandle, RelistState, RuntimePod};
+pub use handle::{PlegHandle, Quarantine, RelistState, RuntimePod};
+pub use lifecycle::LifecycleKind;
+pub use record::{LifecycleEvent, LifecycleRecord};
 pub use task::{PlegSettings, PlegTask};
 
 #[cfg(test)]

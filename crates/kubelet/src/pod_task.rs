@@ -7,6 +7,7 @@ mod ephemeral;
 mod hooks;
 mod post_start;
 mod repeats;
+mod round;
 mod run;
 mod start;
 
@@ -28,6 +29,7 @@ use crate::{
     events::Recorder,
     images::ImagePuller,
     intents::IntentBoard,
+    metrics::NodeMetrics,
     pleg::PlegHandle,
     pod_host::PodHost,
     prober::{NetProbe, ProberHandle},
@@ -84,6 +86,8 @@ pub struct PodContext {
     pub net: Arc<dyn NetProbe>,
     /// What operators asked for.
     pub intents: IntentBoard,
+    /// Where everything that happens is counted.
+    pub metrics: Arc<NodeMetrics>,
 }
 
 /// Statuses by UID.

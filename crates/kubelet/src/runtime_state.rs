@@ -10,6 +10,8 @@ use tokio::{
 };
 use tracing::{info, warn};
 
+use crate::pleg::PlegHandle;
+
 /// Time between two status calls while all is well (kubelet: 5 s).
 const PERIOD: Duration = Duration::from_secs(5);
 /// First and longest wait while it is not.
@@ -50,17 +52,18 @@ impl RuntimeState {
     }
 }
 
-/// Asks the runtime for its status, each 5 s while it is well and from 100 ms to 5 s while not.
+/// Asks the runtime for its status and tells PLEG of each answer, each 5 s while it is well and from 100 ms to 5 s while not.
 pub async fn watch_runtime(
     runtime: Arc<dyn RuntimeService>,
     endpoint: Arc<str>,
     state: watch::Sender<RuntimeState>,
+    pleg: PlegHandle,
 ) {
     let mut backoff = Backoff::new(RETRY_INITIAL, RETRY_MAX);
     let mut last_log = None;
     loop {
         let old = state.borrow().clone();
-        let next = look(&*runtime, &old).await;
+        let next = look(&*runtime, &old, &pleg).await;
         let wait = match &next.problem {
             None => {
                 backoff.reset();
@@ -92,10 +95,11 @@ pub async fn watch_runtime(
     }
 }
 
-async fn look(runtime: &dyn RuntimeService, old: &RuntimeState) -> RuntimeState {
+async fn look(runtime: &dyn RuntimeService, old: &RuntimeState, pleg: &PlegHandle) -> RuntimeState {
     let mut next = old.clone();
     match runtime.status(v1::StatusRequest { verbose: false }).await {
         Ok(answer) => {
+            pleg.answered();
             next.answered = true;
             let conditions = answer
                 .status

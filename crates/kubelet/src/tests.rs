@@ -14,6 +14,7 @@ mod health;
 mod hooks;
 mod killed_agent;
 mod lost_answers;
+mod metrics;
 mod orphans;
 mod outages;
 mod pulls;

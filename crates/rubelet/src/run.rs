@@ -1,5 +1,6 @@
 //! `rubelet run`: reads the configuration, starts the parts, waits for a signal, stops.
 
+mod calls;
 mod load;
 mod lock;
 mod logging;
@@ -13,7 +14,7 @@ use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use rubelet_config::{Flags, Resolved, flags_help, parse_flags};
-use rubelet_kubelet::{agent::Agent, clock::Clock, events::Recorder};
+use rubelet_kubelet::{agent::Agent, clock::Clock, events::Recorder, metrics::NodeMetrics};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::watch,
@@ -21,7 +22,7 @@ use tokio::{
 };
 use tracing::{error, info, warn};
 
-use crate::view::{LocalView, ViewParts};
+use crate::view::{LocalView, OfPleg, ViewParts};
 
 /// So long the first list of the runtime may take before the sources start without it. What it is
 /// good for: pods of another kubelet are found, and their UIDs are kept.
@@ -123,7 +124,16 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     };
 
     let host = parts::host(flags, &resolved, &node)?;
-    let agent_parts = parts::agent(&resolved, &node, root, clock.clone(), Arc::clone(&host))?;
+    let metrics = NodeMetrics::new();
+    let counted = Arc::clone(&metrics);
+    let agent_parts = parts::agent(
+        &resolved,
+        &node,
+        root,
+        clock.clone(),
+        Arc::clone(&host),
+        counted,
+    )?;
     let mut agent = Agent::start(agent_parts, recorder.clone());
     let (stop, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
@@ -138,17 +148,21 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     let sources = manifests::start(&resolved, &node, &held, &clock, adopted).await?;
     tasks.spawn(manifests::keep_held(sources.held.clone(), held));
     tasks.spawn(manifests::raise(sources.events, recorder.clone()));
+    let pleg = agent.pleg().clone();
     let view = LocalView::start(
         ViewParts {
             pods: Arc::clone(&agent.pods),
             recorder: recorder.clone(),
+            lifecycle: Arc::new(OfPleg(agent.pleg().clone())),
             intents: agent.intents().clone(),
             prober: agent.prober().clone(),
             clock: clock.clone(),
             manifests: sources.manifests,
             desired: sources.desired.clone(),
             runtime: agent.runtime_state.clone(),
+            silence: Arc::new(move || pleg.problem()),
             heartbeats: agent.heartbeats.clone(),
+            metrics,
             log_path: Arc::new(move |pod, container, count| host.log_path(pod, container, count)),
             node_name: Arc::clone(&node.name),
             node_ips: Arc::clone(&node.ips),

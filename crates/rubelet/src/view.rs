@@ -2,6 +2,7 @@
 
 mod act;
 mod events;
+mod lifecycle;
 mod logs;
 mod manifests;
 mod pods;
@@ -16,8 +17,8 @@ use async_trait::async_trait;
 use rubelet_api::pod::Pod;
 use rubelet_base::PodUid;
 use rubelet_kubelet::{
-    clock::Clock, events::Recorder, heartbeat::Heartbeat, intents::IntentBoard, pod_task::PodBoard,
-    prober::ProberHandle, runtime_state::RuntimeState,
+    clock::Clock, events::Recorder, heartbeat::Heartbeat, intents::IntentBoard,
+    metrics::NodeMetrics, pod_task::PodBoard, prober::ProberHandle, runtime_state::RuntimeState,
 };
 use rubelet_server::{
     ActionError, Collection, Expired, Listing, LogError, LogRequest, LogStream, NodeView,
@@ -27,6 +28,8 @@ use rubelet_sources::{desired::Desired, status::ManifestStatus};
 use serde_json::Value;
 use tokio::{sync::watch, task::JoinSet};
 
+pub(crate) use self::lifecycle::{LifecycleBoard, OfPleg};
+use self::publish::{Beside, Follower};
 use crate::run::notify;
 
 /// So many deletions are remembered for watchers that are slow.
@@ -39,13 +42,17 @@ pub(crate) type LogPath = Arc<dyn Fn(&Pod, &str, u32) -> PathBuf + Send + Sync>;
 pub(crate) struct ViewParts {
     pub(crate) pods: Arc<PodBoard>,
     pub(crate) recorder: Recorder,
+    pub(crate) lifecycle: LifecycleBoard,
     pub(crate) intents: IntentBoard,
     pub(crate) prober: ProberHandle,
     pub(crate) clock: Clock,
     pub(crate) manifests: watch::Receiver<Arc<Vec<ManifestStatus>>>,
     pub(crate) desired: watch::Receiver<Arc<Desired>>,
     pub(crate) runtime: watch::Receiver<RuntimeState>,
+    /// Why the runtime counts as gone although its last answer was good.
+    pub(crate) silence: Arc<dyn Fn() -> Option<String> + Send + Sync>,
     pub(crate) heartbeats: Vec<(&'static str, Heartbeat)>,
+    pub(crate) metrics: Arc<NodeMetrics>,
     pub(crate) log_path: LogPath,
     pub(crate) node_name: Arc<str>,
     pub(crate) node_ips: Arc<[IpAddr]>,
@@ -60,6 +67,7 @@ pub(crate) struct LocalView {
     pods: Arc<Collection>,
     events: Arc<Collection>,
     manifests: Arc<Collection>,
+    lifecycle: lifecycle::LifecycleEvents,
 }
 
 impl LocalView {
@@ -73,28 +81,24 @@ impl LocalView {
             runtime: parts.runtime.clone(),
         });
         let intents = parts.intents.clone();
-        let asked = publish::Beside {
+        let asked = Beside {
             versions: intents.versions(),
             version_of: Box::new(move |uid: &PodUid| intents.version_of(uid)),
         };
-        tasks.spawn(publish::follow(
-            Arc::clone(&parts.pods),
-            Arc::clone(&pods),
-            Some(asked),
-            move |entry| pods::object(entry, Arc::clone(&surroundings)),
-        ));
+        let draw_pod = move |entry| pods::object(entry, Arc::clone(&surroundings));
+        let board = Arc::clone(&parts.pods);
+        tasks.spawn(Follower::new(board, Arc::clone(&pods), Some(asked), draw_pod).run());
         let node = Arc::clone(&parts.node_name);
-        tasks.spawn(publish::follow(
-            Arc::clone(parts.recorder.board()),
-            Arc::clone(&events),
-            None,
-            move |event| events::object(event, Arc::clone(&node)),
-        ));
+        let draw_event = move |event| events::object(event, Arc::clone(&node));
+        let board = Arc::clone(parts.recorder.board());
+        tasks.spawn(Follower::new(board, Arc::clone(&events), None, draw_event).run());
         tasks.spawn(manifests::follow(
             parts.manifests.clone(),
             Arc::clone(&manifests),
         ));
+        let board = Arc::clone(&parts.lifecycle);
         Arc::new(Self {
+            lifecycle: lifecycle::LifecycleEvents::new(board, collection()),
             parts,
             pods,
             events,
@@ -107,6 +111,7 @@ impl LocalView {
             Resource::Pods => &self.pods,
             Resource::Events => &self.events,
             Resource::Manifests => &self.manifests,
+            Resource::LifecycleEvents => self.lifecycle.collection(),
         }
     }
 }
@@ -138,6 +143,9 @@ impl NodeView for LocalView {
     }
 
     fn ready(&self) -> Result<(), String> {
+        if let Some(silence) = (self.parts.silence)() {
+            return Err(silence);
+        }
         let runtime = self.parts.runtime.borrow();
         if let Some(problem) = &runtime.problem {
             return Err(problem.to_string());
@@ -149,6 +157,10 @@ impl NodeView for LocalView {
             return Err("waiting for a manifest source".to_owned());
         }
         Ok(())
+    }
+
+    fn metrics(&self) -> String {
+        self.parts.metrics.render()
     }
 
     fn summary(&self) -> String {

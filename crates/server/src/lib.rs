@@ -7,7 +7,7 @@
 //!
 //! - [`serve_unix`] answers on a bound unix socket; who may connect is decided by the socket's file
 //!   mode and group alone ([`UnixSocket`]). Only root adds containers to pods.
-//! - [`serve_health`] answers `/healthz` on TCP, and nothing else.
+//! - [`serve_health`] answers `/healthz` and `/metrics` on TCP, and nothing else.
 //! - [`table`] holds the printing rules of `get`, shared by the Table answers and the command line.
 //!
 //! Tasks: one accept loop per listener, one task per connection. A watch or a followed log is the

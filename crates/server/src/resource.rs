@@ -9,13 +9,20 @@ pub enum Resource {
     Events,
     /// node.rubelet.dev/v1alpha1 Manifest: a source of pods and what became of it.
     Manifests,
+    /// node.rubelet.dev/v1alpha1 PodLifecycleEvent: what PLEG told a pod's task.
+    LifecycleEvents,
 }
 
 impl Resource {
     /// Every resource, in the order of discovery.
-    pub const ALL: [Self; 3] = [Self::Events, Self::Pods, Self::Manifests];
+    pub const ALL: [Self; 4] = [
+        Self::Events,
+        Self::Pods,
+        Self::Manifests,
+        Self::LifecycleEvents,
+    ];
 
-    /// The API group of [`Resource::Manifests`].
+    /// The API group of what only this agent has.
     pub const NODE_GROUP: &'static str = "node.rubelet.dev";
 
     /// The version of [`Resource::NODE_GROUP`].
@@ -28,6 +35,7 @@ impl Resource {
             Self::Pods => "pods",
             Self::Events => "events",
             Self::Manifests => "manifests",
+            Self::LifecycleEvents => "podlifecycleevents",
         }
     }
 
@@ -38,6 +46,7 @@ impl Resource {
             Self::Pods => "pod",
             Self::Events => "event",
             Self::Manifests => "manifest",
+            Self::LifecycleEvents => "podlifecycleevent",
         }
     }
 
@@ -48,6 +57,7 @@ impl Resource {
             Self::Pods => "po",
             Self::Events => "ev",
             Self::Manifests => "mf",
+            Self::LifecycleEvents => "ple",
         }
     }
 
@@ -58,6 +68,7 @@ impl Resource {
             Self::Pods => "Pod",
             Self::Events => "Event",
             Self::Manifests => "Manifest",
+            Self::LifecycleEvents => "PodLifecycleEvent",
         }
     }
 
@@ -66,7 +77,7 @@ impl Resource {
     pub fn api_version(self) -> &'static str {
         match self {
             Self::Pods | Self::Events => "v1",
-            Self::Manifests => "node.rubelet.dev/v1alpha1",
+            Self::Manifests | Self::LifecycleEvents => "node.rubelet.dev/v1alpha1",
         }
     }
 
@@ -75,7 +86,7 @@ impl Resource {
     pub fn group(self) -> &'static str {
         match self {
             Self::Pods | Self::Events => "",
-            Self::Manifests => Self::NODE_GROUP,
+            Self::Manifests | Self::LifecycleEvents => Self::NODE_GROUP,
         }
     }
 
@@ -111,7 +122,7 @@ impl Resource {
     pub fn path(self, namespace: Option<&str>) -> String {
         let root = match self {
             Self::Pods | Self::Events => "/api/v1",
-            Self::Manifests => "/apis/node.rubelet.dev/v1alpha1",
+            Self::Manifests | Self::LifecycleEvents => "/apis/node.rubelet.dev/v1alpha1",
         };
         match namespace {
             Some(namespace) if self.namespaced() => {

@@ -20,6 +20,7 @@ pub(crate) type Answer = Result<Response<Body>, ApiError>;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
 fn respond(code: StatusCode, kind: HeaderValue, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
@@ -53,6 +54,11 @@ pub(crate) fn json_pieces(
 /// Plain text with a status code.
 pub(crate) fn text(code: StatusCode, text: String) -> Response<Body> {
     respond(code, TEXT, whole(text))
+}
+
+/// Numbers in Prometheus' text format.
+pub(crate) fn metrics(text: String) -> Response<Body> {
+    respond(StatusCode::OK, METRICS, whole(text))
 }
 
 /// Plain text that arrives over time.

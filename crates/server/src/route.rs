@@ -12,6 +12,7 @@ pub(crate) enum Route {
     CoreResources,
     NodeResources,
     Configz,
+    Metrics,
     /// A health endpoint: its root, and the single check if one is named.
     Health(HealthRoot, Option<String>),
     /// A collection, perhaps one namespace of it.
@@ -77,6 +78,7 @@ pub(crate) fn route(path: &str) -> Result<Route, ApiError> {
     let found = match parts.as_slice() {
         ["version"] => Route::Version,
         ["configz"] => Route::Configz,
+        ["metrics"] => Route::Metrics,
         ["api"] => Route::CoreVersions,
         ["apis"] => Route::Groups,
         ["pods"] => Route::Collection(Resource::Pods, None),
@@ -97,6 +99,28 @@ pub(crate) fn route(path: &str) -> Result<Route, ApiError> {
             "manifests",
             name,
         ] => Route::Object(Resource::Manifests, String::new(), (*name).to_owned()),
+        [
+            "apis",
+            Resource::NODE_GROUP,
+            Resource::NODE_VERSION,
+            "podlifecycleevents",
+        ] => Route::Collection(Resource::LifecycleEvents, None),
+        [
+            "apis",
+            Resource::NODE_GROUP,
+            Resource::NODE_VERSION,
+            "namespaces",
+            namespace,
+            "podlifecycleevents",
+            name @ ..,
+        ] if name.len() < 2 => {
+            let resource = Resource::LifecycleEvents;
+            let namespace = (*namespace).to_owned();
+            match name.first() {
+                Some(name) => Route::Object(resource, namespace, (*name).to_owned()),
+                None => Route::Collection(resource, Some(namespace)),
+            }
+        }
         [
             "apis",
             Resource::NODE_GROUP,
@@ -167,6 +191,7 @@ mod tests {
         };
         for (path, expected) in [
             ("/version", Route::Version),
+            ("/metrics", Route::Metrics),
             ("/api", Route::CoreVersions),
             ("/apis/", Route::Groups),
             ("/api/v1", Route::CoreResources),
@@ -204,6 +229,18 @@ mod tests {
                 "/apis/node.rubelet.dev/v1alpha1/manifests/a%2Fb.yaml",
                 object(Resource::Manifests, "", "a/b.yaml"),
             ),
+            (
+                "/apis/node.rubelet.dev/v1alpha1/podlifecycleevents",
+                Route::Collection(Resource::LifecycleEvents, None),
+            ),
+            (
+                "/apis/node.rubelet.dev/v1alpha1/namespaces/a/podlifecycleevents",
+                Route::Collection(Resource::LifecycleEvents, Some("a".to_owned())),
+            ),
+            (
+                "/apis/node.rubelet.dev/v1alpha1/namespaces/a/podlifecycleevents/7",
+                object(Resource::LifecycleEvents, "a", "7"),
+            ),
             ("/healthz", Route::Health(HealthRoot::Healthz, None)),
             (
                 "/healthz/syncloop",
@@ -225,6 +262,7 @@ mod tests {
             "/healthz/a/b",
             "/api/v1/namespaces/a/events/b/status",
             "/apis/node.rubelet.dev/v1alpha1/namespaces/a/pods/b/x",
+            "/apis/node.rubelet.dev/v1alpha1/namespaces/a/podlifecycleevents/7/x",
             "/x",
         ] {
             assert_eq!(

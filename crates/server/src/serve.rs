@@ -89,7 +89,7 @@ pub async fn bind_health(address: SocketAddr) -> Result<TcpListener, BindError> 
         })
 }
 
-/// Serves `/healthz` and its checks, and nothing else, until `shutdown` is done.
+/// Serves `/healthz`, its checks and `/metrics`, and nothing else, until `shutdown` is done.
 pub async fn serve_health(
     listener: TcpListener,
     view: Arc<dyn NodeView>,
@@ -272,6 +272,7 @@ async fn api(request: Request<Incoming>, context: Arc<Context>, peer: Peer) -> A
         Route::NodeGroup => Ok(respond::json(&discovery::node_group())),
         Route::CoreResources => Ok(respond::json(&discovery::resources(""))),
         Route::NodeResources => Ok(respond::json(&discovery::resources(Resource::NODE_GROUP))),
+        Route::Metrics => Ok(respond::metrics(view.metrics())),
         Route::Configz => Ok(respond::json(
             &serde_json::json!({ "kubeletconfig": view.config() }),
         )),
@@ -313,9 +314,13 @@ fn objects(
     }
 }
 
-/// The health port: `/healthz` only.
+/// The health port: `/healthz` and `/metrics` only.
 async fn health_port(request: Request<Incoming>, context: Arc<Context>, _: Peer) -> Answer {
     match route(request.uri().path())? {
+        Route::Metrics if request.method() == Method::GET => {
+            Ok(respond::metrics(context.view.metrics()))
+        }
+        metrics @ Route::Metrics => Err(ApiError::not_allowed(metrics.methods())),
         Route::Health(root @ HealthRoot::Healthz, check) => {
             let query = Query::parse(request.uri().query())?;
             health::health(context.view.as_ref(), root, check.as_deref(), &query)

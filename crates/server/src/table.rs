@@ -5,6 +5,7 @@
 
 pub mod age;
 mod event;
+mod lifecycle;
 mod manifest;
 mod pod;
 
@@ -59,6 +60,7 @@ pub fn columns(resource: Resource) -> &'static [Column] {
         Resource::Pods => pod::COLUMNS,
         Resource::Events => event::COLUMNS,
         Resource::Manifests => manifest::COLUMNS,
+        Resource::LifecycleEvents => lifecycle::COLUMNS,
     }
 }
 
@@ -69,6 +71,7 @@ pub fn cells(resource: Resource, object: &Value, now: Timestamp) -> Vec<Value> {
         Resource::Pods => pod::cells(object, now),
         Resource::Events => event::cells(object, now),
         Resource::Manifests => manifest::cells(object, now),
+        Resource::LifecycleEvents => lifecycle::cells(object),
     }
 }
 

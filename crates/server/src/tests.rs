@@ -4,6 +4,7 @@
 mod actions;
 mod fixture;
 mod health;
+mod lifecycle;
 mod lists;
 mod logs;
 mod socket;

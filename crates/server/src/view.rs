@@ -55,6 +55,9 @@ pub trait NodeView: Send + Sync + 'static {
     /// What is still missing.
     fn ready(&self) -> Result<(), String>;
 
+    /// All numbers in Prometheus' text format 0.0.4, for `/metrics`.
+    fn metrics(&self) -> String;
+
     /// One line on the state of the node, such as `3/4 pods ready`; shown by `/readyz?verbose`.
     fn summary(&self) -> String;
 }

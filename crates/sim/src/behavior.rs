@@ -12,6 +12,7 @@ pub struct Behavior {
     pub(crate) term: Term,
     pub(crate) refusal: Option<String>,
     pub(crate) prints: Vec<String>,
+    pub(crate) reason_lag: Duration,
 }
 
 #[derive(Debug, Clone)]
@@ -45,6 +46,7 @@ impl Behavior {
             },
             refusal: None,
             prints: Vec::new(),
+            reason_lag: Duration::ZERO,
         }
     }
 
@@ -100,6 +102,16 @@ impl Behavior {
     pub fn ending_on_term(self, after: Duration, code: i32) -> Self {
         Self {
             term: Term::Exit { after, code },
+            ..self
+        }
+    }
+
+    /// The same, but a reason such as `OOMKilled` is known only so long after the end. Until then it
+    /// is `Error`, and no event tells when that changes.
+    #[must_use]
+    pub fn with_reason_after(self, lag: Duration) -> Self {
+        Self {
+            reason_lag: lag,
             ..self
         }
     }

@@ -13,6 +13,16 @@ use crate::{
     state::{Refusal, State},
 };
 
+/// The calls that tell events before they answer.
+const TELLS: [&str; 6] = [
+    "RunPodSandbox",
+    "StopPodSandbox",
+    "RemovePodSandbox",
+    "CreateContainer",
+    "StartContainer",
+    "RemoveContainer",
+];
+
 impl Sim {
     /// A call whose effect takes no time.
     pub(crate) async fn at_once<C: Call>(
@@ -43,6 +53,9 @@ impl Sim {
             self.leg::<C>().await;
             self.faults(C::NAME, subject, Moment::Before).await?;
             let answer = effect(request).await;
+            if TELLS.contains(&C::NAME) {
+                self.told().await;
+            }
             if answer.is_ok() {
                 self.faults(C::NAME, subject, Moment::After).await?;
             }
@@ -66,7 +79,7 @@ impl Sim {
     }
 
     /// The way there, or back. Even without latency it lets others run in between.
-    async fn leg<C: Call>(&self) {
+    pub(crate) async fn leg<C: Call>(&self) {
         let latency = self.look(|state| state.latency_of(C::NAME)) / 2;
         if latency.is_zero() {
             yield_now().await;
@@ -75,7 +88,12 @@ impl Sim {
         }
     }
 
-    async fn faults(&self, call: &str, subject: &Subject, moment: Moment) -> Result<(), Refusal> {
+    pub(crate) async fn faults(
+        &self,
+        call: &str,
+        subject: &Subject,
+        moment: Moment,
+    ) -> Result<(), Refusal> {
         if let Some(key) = self.look(|state| state.faults.hang(call, subject, moment)) {
             let _held = Held::new(self, key);
             self.wait(|state| (!state.faults.is_held(key)).then_some(()).into())

@@ -29,6 +29,12 @@ impl Clock {
         self.start + at
     }
 
+    /// A timestamp of now that may be that of something else, but is before none. What only tells of
+    /// things must not push the timestamps of the next ones into the future.
+    pub(crate) fn latest(&self) -> i64 {
+        wall(self.now()).max(self.last)
+    }
+
     /// A timestamp of now that no other one equals, as in a runtime whose clock has nanoseconds.
     pub(crate) fn stamp(&mut self) -> i64 {
         self.last = wall(self.now()).max(self.last + 1);

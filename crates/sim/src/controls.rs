@@ -1,11 +1,14 @@
 //! What a test can do to the runtime besides calling it.
 
+mod events;
+mod populate;
+
 use std::time::Duration;
 
 use rubelet_cri::v1;
 
 use crate::{
-    Behavior, Exec, Fault, Hang, Instance, Pull, Sim, Start, Subject,
+    Behavior, Exec, Fault, Hang, Instance, ListFault, Pull, Sim, Start, Subject,
     clock::wall,
     fault::{Moment, known},
     image_name::canonical,
@@ -145,9 +148,35 @@ impl Sim {
         self.with(|state| state.faults.failures.push(fault));
     }
 
-    /// Takes all injected faults away. Hangs end when they are dropped.
+    /// Takes all injected faults away, those of events and lists too. Hangs end when they are
+    /// dropped; events that are held stay so until they are released.
     pub fn clear_faults(&self) {
-        self.with(|state| state.faults.failures.clear());
+        self.with(|state| {
+            state.faults.failures.clear();
+            state.faults.lists.0.clear();
+            state.events.spoilers.clear();
+        });
+    }
+
+    /// A sandbox whose removal was told is there for so much longer, before `RemovePodSandbox`
+    /// ends. Zero at first.
+    pub fn set_removal_lag(&self, lag: Duration) {
+        self.with(|state| state.removal_lag = lag);
+    }
+
+    /// Adds a fault of lists. The oldest one of an RPC strikes.
+    pub fn inject_list(&self, fault: ListFault) {
+        self.with(|state| state.faults.lists.0.push(fault));
+    }
+
+    /// The runtime says that a container is in this state, whatever is true: running for ever,
+    /// because its end was lost, or unknown, while the runtime recovers. `None` ends the lie.
+    pub fn claim_state(&self, id: &str, claim: Option<v1::ContainerState>) {
+        self.with(|state| {
+            if let Some(container) = state.containers.get_mut(id) {
+                container.claim = claim;
+            }
+        });
     }
 
     /// The next call of this RPC fails with this error, without effect or after it.

@@ -2,7 +2,7 @@
 
 use rubelet_cri::{CALLS, Code, CriErrorKind};
 
-use crate::{Sim, Subject};
+use crate::{Sim, Subject, list_fault::ListFaults};
 
 /// A failure to inject into calls of one RPC.
 #[derive(Debug, Clone)]
@@ -144,6 +144,7 @@ pub(crate) struct HangRule {
 pub(crate) struct Faults {
     pub(crate) failures: Vec<Fault>,
     pub(crate) hangs: Vec<HangRule>,
+    pub(crate) lists: ListFaults,
 }
 
 impl Faults {

@@ -2,6 +2,7 @@
 
 mod calls;
 mod entry;
+mod events;
 mod lives;
 
 pub use calls::CallRecord;

@@ -1,6 +1,7 @@
 //! The state of a model: what is there, what is scripted, what happened.
 
 mod container;
+mod events;
 mod filter;
 mod images;
 mod node;
@@ -8,9 +9,13 @@ mod process;
 mod sandbox;
 mod stats;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 pub(crate) use container::Container;
+use events::Events;
 use images::Images;
 use node::Node;
 use rubelet_cri::{Code, CriErrorKind};
@@ -29,6 +34,13 @@ pub(crate) struct State {
     pub(crate) containers: BTreeMap<String, Container>,
     /// The names that runtimes build from metadata, and who has them.
     names: BTreeMap<String, String>,
+    /// The same, the other way round.
+    named: BTreeMap<String, String>,
+    /// When running containers will end by themselves, and which.
+    exits: BTreeSet<(Duration, String)>,
+    pub(crate) events: Events,
+    /// How long a sandbox whose removal was told is still there.
+    pub(crate) removal_lag: Duration,
     pub(crate) images: Images,
     pub(crate) node: Node,
     pub(crate) scripts: Scripts,
@@ -82,6 +94,14 @@ impl Refusal {
         }
     }
 
+    /// The answer to an RPC that the runtime does not have.
+    pub(crate) fn unimplemented() -> Self {
+        Self {
+            kind: CriErrorKind::Unimplemented,
+            message: "unknown method".to_owned(),
+        }
+    }
+
     pub(crate) fn unavailable(message: &str) -> Self {
         Self {
             kind: CriErrorKind::Unavailable,
@@ -97,6 +117,10 @@ impl State {
             sandboxes: BTreeMap::new(),
             containers: BTreeMap::new(),
             names: BTreeMap::new(),
+            named: BTreeMap::new(),
+            exits: BTreeSet::new(),
+            events: Events::default(),
+            removal_lag: Duration::ZERO,
             images: Images::default(),
             node: Node::default(),
             scripts: Scripts::default(),
@@ -111,7 +135,11 @@ impl State {
     }
 
     pub(crate) fn note(&mut self, what: What) {
-        let at = self.clock.now();
+        self.note_at(self.clock.now(), what);
+    }
+
+    /// Records what happened a while ago and is only seen now.
+    pub(crate) fn note_at(&mut self, at: Duration, what: What) {
         self.log.push(Entry { at, what });
     }
 
@@ -142,10 +170,13 @@ impl State {
             )));
         }
         self.names.insert(name.to_owned(), id.to_owned());
+        self.named.insert(id.to_owned(), name.to_owned());
         Ok(())
     }
 
     fn release_name(&mut self, id: &str) {
-        self.names.retain(|_, holder| holder != id);
+        if let Some(name) = self.named.remove(id) {
+            self.names.remove(&name);
+        }
     }
 }

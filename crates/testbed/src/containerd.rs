@@ -12,6 +12,7 @@ use anyhow::{Result, anyhow};
 
 use crate::command::stdout_of;
 use crate::packages::containerd::Binaries;
+pub use crate::packages::line::Line;
 use crate::scratch::Scratch;
 use crate::scratch::lock::HostLock;
 use crate::{CriTruth, cleanup, images, packages, report, sweep};
@@ -60,7 +61,20 @@ impl Containerd {
     /// As [`Containerd::start`].
     pub fn start_with(host_ports: HostPorts) -> Result<Self> {
         packages::ensure()?;
-        let binaries = packages::containerd::ensure()?;
+        Self::start_binaries(packages::containerd::ensure()?, host_ports)
+    }
+
+    /// As [`Containerd::start_with`], with the newest containerd of a certain line, from the Debian
+    /// suite that has it.
+    ///
+    /// # Errors
+    /// As [`Containerd::start`].
+    pub fn start_line(line: Line, host_ports: HostPorts) -> Result<Self> {
+        packages::ensure()?;
+        Self::start_binaries(packages::containerd::ensure_line(line)?, host_ports)
+    }
+
+    fn start_binaries(binaries: Binaries, host_ports: HostPorts) -> Result<Self> {
         sweep()?;
         let scratch = Scratch::create(&HostLock::take()?)?;
         // From here on, dropping the value removes what was made so far.

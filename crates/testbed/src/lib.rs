@@ -6,7 +6,8 @@
 //! Cleaning up finds things by that name only, so that it also works for a run that was killed
 //! ([`sweep`]), and so that it can never touch what belongs to the host.
 //!
-//! - [`packages`] installs Debian packages and unpacks the newest containerd that runs here
+//! - [`packages`] installs Debian packages and unpacks a containerd that runs here: the newest, or
+//!   one of an older line
 //! - [`Containerd`] is one private containerd; [`images`] builds what it runs
 //! - [`Agent`] is one `rubelet run` against it
 //! - [`Node`] is both together, for tests of pods; [`manifest`] makes pods and [`status`] reads them

@@ -41,7 +41,17 @@ impl Node {
     /// # Errors
     /// As [`Node::start`].
     pub fn start_with(configure: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Result<Self> {
-        let containerd = Containerd::start()?;
+        Self::start_on(Containerd::start()?, configure)
+    }
+
+    /// As [`Node::start_with`], on a containerd that runs already.
+    ///
+    /// # Errors
+    /// When the agent can't be started.
+    pub fn start_on(
+        containerd: Containerd,
+        configure: impl FnOnce(AgentBuilder) -> AgentBuilder,
+    ) -> Result<Self> {
         let truth = containerd.truth()?;
         let agent = configure(Agent::builder(&containerd)).start()?;
         let node = Self {

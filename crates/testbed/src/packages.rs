@@ -1,6 +1,7 @@
 //! Debian packages: installs what the test bed needs, and finds a containerd that runs here.
 
 pub mod containerd;
+pub mod line;
 mod private_apt;
 mod suite;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::clock;
 
@@ -68,8 +68,7 @@ pub fn rss_bytes(pid: u32) -> Option<u64> {
 /// # Errors
 /// There is no such process.
 pub fn end_of(pid: u32) -> Result<JoinHandle<Result<SystemTime>>> {
-    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let pid = raw.with_context(|| format!("{pid} is no process id"))?;
+    let pid = checked(pid)?;
     let process = pidfd_open(pid, PidfdFlags::empty())
         .with_context(|| format!("cannot open process {}", pid.as_raw_nonzero()))?;
     Ok(std::thread::spawn(move || {
@@ -82,6 +81,23 @@ pub fn end_of(pid: u32) -> Result<JoinHandle<Result<SystemTime>>> {
             }
         }
     }))
+}
+
+/// Kills process `pid` with SIGKILL; the wall time just before.
+///
+/// # Errors
+/// There is no such process.
+pub fn kill9(pid: u32) -> Result<SystemTime> {
+    let pid = checked(pid)?;
+    let at = clock::wall();
+    kill_process(pid, Signal::KILL)
+        .with_context(|| format!("cannot kill process {}", pid.as_raw_nonzero()))?;
+    Ok(at)
+}
+
+fn checked(pid: u32) -> Result<Pid> {
+    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    raw.with_context(|| format!("{pid} is no process id"))
 }
 
 /// The ids of all processes.

@@ -14,11 +14,12 @@ use std::time::Duration;
 use outside::truth::instances;
 use outside::{PodText, TIMEOUT, states};
 use rubelet_testbed::agent::Notification;
+use rubelet_testbed::cleanup::processes;
 use rubelet_testbed::{Agent, Containerd, clock, http, proc};
 use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
-fn health_is_served_on_its_own_port_and_nothing_else_is() {
+fn health_and_metrics_are_served_on_their_own_port_and_nothing_else_is() {
     let (containerd, agent) = outside::with_pods(&[]);
     for path in [
         "/healthz",
@@ -33,16 +34,10 @@ fn health_is_served_on_its_own_port_and_nothing_else_is() {
     let verbose = agent.health("/healthz?verbose").unwrap().text();
     let expected = "[+]ping ok\n[+]log ok\n[+]syncloop ok\nhealthz check passed\n";
     assert_eq!(verbose, expected);
-    for path in [
-        "/",
-        "/metrics",
-        "/pods",
-        "/configz",
-        "/healthz/nothing",
-        "/api/v1/pods",
-    ] {
+    for path in ["/", "/pods", "/configz", "/healthz/nothing", "/api/v1/pods"] {
         assert_eq!(agent.health(path).unwrap().status, 404, "{path}");
     }
+    assert_eq!(agent.health("/metrics").unwrap().status, 200);
     let port = agent.healthz_port();
     let local = http::get_tcp(&format!("127.0.0.2:{port}"), "/healthz");
     assert!(local.is_err(), "it is for 127.0.0.1 only");
@@ -55,6 +50,74 @@ fn health_is_served_on_its_own_port_and_nothing_else_is() {
     agent.wait_ready(TIMEOUT).unwrap();
     assert_eq!(agent.get("/healthz").unwrap().status, 200);
     assert!(agent.health("/healthz").is_err(), "port 0 switches it off");
+}
+
+/// The value of a line such as `name{label="value"}`.
+fn metric(text: &str, line: &str) -> Option<f64> {
+    let value = text.lines().find_map(|found| found.strip_prefix(line))?;
+    value.strip_prefix(' ')?.parse().ok()
+}
+
+#[test]
+fn metrics_have_the_names_of_the_kubelet_and_count_what_happens() {
+    let pods = ["one", "two"].map(PodText::new);
+    let (containerd, agent) = outside::with_pods(&pods);
+    let truth = containerd.truth().unwrap();
+    let running = truth.running("one-testnode", "main").unwrap().unwrap();
+    processes::kill(truth.pid(&running.id).unwrap()).unwrap();
+    let created = "kubelet_runtime_operations_total{operation_type=\"create_container\"}";
+    let scrape = |agent: &Agent| agent.health("/metrics").map(|answer| answer.text());
+    let text = agent
+        .wait_for("the restart is counted", TIMEOUT, |agent| {
+            let text = scrape(agent)?;
+            let all_run = metric(
+                &text,
+                "kubelet_running_containers{container_state=\"running\"}",
+            );
+            Ok((metric(&text, created) == Some(3.0) && all_run == Some(2.0)).then_some(text))
+        })
+        .unwrap();
+    for (line, expected) in [
+        ("kubelet_pleg_discard_events", 0.0),
+        ("kubelet_running_pods", 2.0),
+        (
+            "kubelet_running_containers{container_state=\"unknown\"}",
+            0.0,
+        ),
+        ("kubelet_pod_start_duration_seconds_count", 2.0),
+        (
+            "kubelet_pod_worker_duration_seconds_count{operation_type=\"create\"}",
+            2.0,
+        ),
+        ("rubelet_pleg_quarantined_pods", 0.0),
+    ] {
+        assert_eq!(metric(&text, line), Some(expected), "{line}: {text}");
+    }
+    for line in [
+        "kubelet_pleg_relist_duration_seconds_count",
+        "kubelet_pleg_last_seen_seconds",
+        "kubelet_runtime_operations_duration_seconds_count{operation_type=\"podsandbox_status\"}",
+        "rubelet_pleg_exit_to_delivery_seconds_count",
+    ] {
+        assert!(metric(&text, line) >= Some(1.0), "{line}: {text}");
+    }
+    for name in [
+        "kubelet_pleg_relist_interval_seconds histogram",
+        "kubelet_evented_pleg_connection_error_count counter",
+        "kubelet_evented_pleg_connection_success_count counter",
+        "kubelet_evented_pleg_connection_latency_seconds histogram",
+        "rubelet_pleg_relist_in_progress_seconds gauge",
+    ] {
+        let known = text.contains(&format!("# TYPE {name}\n"));
+        assert!(known, "{name}: {text}");
+    }
+    let names = |text: &str| -> BTreeSet<String> {
+        let types = text.lines().filter(|line| line.starts_with("# TYPE "));
+        types.map(str::to_owned).collect()
+    };
+    let local = agent.get("/metrics").unwrap();
+    assert_eq!(local.status, 200);
+    assert!(names(&local.text()).is_superset(&names(&text)));
 }
 
 #[test]

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use rubelet_testbed::{Agent, Containerd, clock, containerd::HostPorts, images, proc, wait};
+use rubelet_testbed::containerd::{HostPorts, Line};
+use rubelet_testbed::{Agent, Containerd, clock, images, proc, wait};
 
 use super::report::Results;
-use super::{Request, mib, progress};
+use super::{Request, mib, progress, scrape};
 
-const PODS: usize = 100;
+pub(super) const PODS: usize = 100;
 /// More than a slow machine needs for any of the steps.
 const TIMEOUT: Duration = Duration::from_secs(300);
 /// How long the agent is left alone before memory and processor time are looked at.
@@ -20,15 +21,28 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How often the agent is killed; the middle one of the times is the result.
 const ADOPTIONS: usize = 5;
 
-/// Measures what the request wants of this group.
-pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
-    let containerd = Containerd::start_with(HostPorts::None)?;
+/// The benchmarks that need [`IDLE`] to pass.
+const IDLE_NAMES: [&str; 3] = [
+    "cpu_idle_pct_100",
+    "runtime_cpu_idle_pct_100",
+    "idle_rpcs_per_min_100",
+];
+
+/// Starts an agent with 100 pods in its folder, on a runtime of their own. Waits for nothing.
+pub(super) fn start(request: &Request<'_>) -> Result<(Containerd, Agent)> {
+    let containerd = Containerd::start_line(Line::V2, HostPorts::None)?;
     let mut builder = Agent::builder(&containerd).program(&request.program);
     for number in 0..PODS {
         builder = builder.manifest(file_name(number), manifest(number));
     }
     progress("start 100 pods");
-    let mut agent = builder.start()?;
+    let agent = builder.start()?;
+    Ok((containerd, agent))
+}
+
+/// Measures what the request wants of this group.
+pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
+    let (containerd, mut agent) = start(request)?;
     results.add("start_100_s", until_ready(&agent)?.as_secs_f64());
     if request.wants("rss_mib_100") {
         progress("memory with 100 pods");
@@ -36,13 +50,17 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
         let rss = proc::rss_bytes(pid(&agent)?).context("the agent has ended")?;
         results.add("rss_mib_100", mib(rss));
     }
-    if request.wants("cpu_idle_pct_100") || request.wants("runtime_cpu_idle_pct_100") {
+    if IDLE_NAMES.iter().any(|name| request.wants(name)) {
         progress("60 s of nothing");
         wait::pass(SETTLE);
         let runtime = containerd.pid().context("containerd has ended")?;
-        let [agent, runtime] = idle_percent([pid(&agent)?, runtime])?;
-        results.add("cpu_idle_pct_100", agent);
+        let before = scrape::metrics(&agent)?;
+        let [own, runtime] = idle_percent([pid(&agent)?, runtime])?;
+        let after = scrape::metrics(&agent)?;
+        results.add("cpu_idle_pct_100", own);
         results.add("runtime_cpu_idle_pct_100", runtime);
+        let calls = scrape::growth(&before, &after, "kubelet_runtime_operations_total")?;
+        results.add("idle_rpcs_per_min_100", calls);
     }
     if request.wants("adopt_100_ms") {
         progress("kill the agent and let it adopt 100 pods");
@@ -74,7 +92,7 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
 }
 
 /// The time from the agent's start until it told systemd that all pods are ready.
-fn until_ready(agent: &Agent) -> Result<Duration> {
+pub(super) fn until_ready(agent: &Agent) -> Result<Duration> {
     let all_ready = format!("{PODS}/{PODS} pods ready");
     let told = agent.wait_notification("all pods are ready", TIMEOUT, |told| {
         told.status()

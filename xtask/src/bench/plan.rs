@@ -1,34 +1,15 @@
 //! Decisions alone.
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 
-use super::{progress, report::Results};
-use crate::{cargo, workspace};
+use super::{example, progress, report::Results};
 
 /// Measures `plan_ns_p50` with the example of the crate that plans.
 pub(super) fn measure(results: &mut Results) -> Result<()> {
     progress("plans of a pod with five containers");
-    let words = [
-        "run",
-        "--release",
-        "--quiet",
-        "--package",
-        "rubelet-pod-plan",
-        "--example",
-        "plan_ns",
-    ];
-    let output = cargo::command(&workspace::root()?, &words)
-        .stderr(std::process::Stdio::inherit())
-        .output()
-        .context("cannot start cargo")?;
-    if !output.status.success() {
-        bail!("the example `plan_ns` failed ({})", output.status);
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let nanoseconds = text
-        .trim()
-        .parse()
-        .with_context(|| format!("the example `plan_ns` printed {text:?}"))?;
-    results.add("plan_ns_p50", nanoseconds);
+    results.add(
+        "plan_ns_p50",
+        example::number("rubelet-pod-plan", "plan_ns")?,
+    );
     Ok(())
 }

@@ -104,7 +104,8 @@ pub(super) const ROOMS: &[Room] = &[
     Room::effects(6, "rubelet", PRODUCT).tests_with(&["sim"]),
     Room::effects(DEV, "sim", &["base", "cri"]),
     Room::effects(DEV, "testbed", &["cri", "cri-grpc"]),
-    Room::effects(DEV, "xtask", &["testbed"]),
+    Room::effects(DEV, "chaos-cri", &["base", "yaml", "cri"]).tests_with(&["cri-grpc", "sim"]),
+    Room::effects(DEV, "xtask", &["testbed", "chaos-cri"]),
 ];
 
 /// The room of that name.

@@ -89,7 +89,8 @@ pub(super) const GATES: &[Gate] = gates! {
     DisableNodeKubeProxyVersion true Deprecated true Other;
     DynamicResourceAllocation true Stable true Kubelet;
     EnvFiles true Beta false Kubelet;
-    EventedPLEG false Alpha false Kubelet;
+    // On, other than upstream: its events are hints here, and what went wrong there can not.
+    EventedPLEG true Alpha false Kubelet;
     ExecProbeTimeout true Stable true Kubelet;
     ExtendWebSocketsToKubelet true Beta false Kubelet;
     ExternalServiceAccountTokenSigner true Stable true Other;

@@ -1,6 +1,6 @@
 //! The runtime service over the connection.
 
-use rubelet_cri::{CriResult, v1};
+use rubelet_cri::{CriResult, EventStream, v1};
 
 rpcs! {
     RuntimeService through runtime:
@@ -12,16 +12,33 @@ rpcs! {
     stop_pod_sandbox StopPodSandboxRequest StopPodSandboxResponse;
     remove_pod_sandbox RemovePodSandboxRequest RemovePodSandboxResponse;
     pod_sandbox_status PodSandboxStatusRequest PodSandboxStatusResponse;
-    list_pod_sandbox ListPodSandboxRequest ListPodSandboxResponse;
     create_container CreateContainerRequest CreateContainerResponse;
     start_container StartContainerRequest StartContainerResponse;
     stop_container StopContainerRequest StopContainerResponse;
     remove_container RemoveContainerRequest RemoveContainerResponse;
-    list_containers ListContainersRequest ListContainersResponse;
     container_status ContainerStatusRequest ContainerStatusResponse;
     update_container_resources UpdateContainerResourcesRequest UpdateContainerResourcesResponse;
     reopen_container_log ReopenContainerLogRequest ReopenContainerLogResponse;
     exec_sync ExecSyncRequest ExecSyncResponse;
     container_stats ContainerStatsRequest ContainerStatsResponse;
     list_container_stats ListContainerStatsRequest ListContainerStatsResponse;
+    {
+        async fn list_pod_sandbox(
+            &self,
+            request: v1::ListPodSandboxRequest,
+        ) -> CriResult<v1::ListPodSandboxResponse> {
+            self.sandboxes(request).await
+        }
+
+        async fn list_containers(
+            &self,
+            request: v1::ListContainersRequest,
+        ) -> CriResult<v1::ListContainersResponse> {
+            self.containers(request).await
+        }
+
+        fn container_events(&self) -> EventStream {
+            super::events::open(self.socket().to_owned())
+        }
+    }
 }

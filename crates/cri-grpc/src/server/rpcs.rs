@@ -1,32 +1,46 @@
 //! The gRPC face of the traits: each RPC handed to the implementor, errors turned into statuses.
-//! RPCs that the traits do not have answer `Unimplemented`.
+//! Lists are also sent in pieces. RPCs that the traits do not have answer `Unimplemented`.
 
 use std::sync::Arc;
+
+use super::{events, pieces};
 
 use rubelet_cri::{
     ImageService, RuntimeService,
     v1::{self, image_service_server, runtime_service_server},
 };
-use tonic::{Request, Response, Status, async_trait};
+use tokio::sync::watch;
+use tonic::{Request, Response, Status, async_trait, codegen::BoxStream};
 
 use crate::status::status_from;
 
 /// An implementor of [`RuntimeService`] as the generated server wants it.
-pub(super) struct RuntimeRpcs(pub(super) Arc<dyn RuntimeService>);
+pub(super) struct RuntimeRpcs {
+    pub(super) service: Arc<dyn RuntimeService>,
+    /// True once the server is to end: streams without an end of their own must not hold it up.
+    pub(super) stopped: watch::Receiver<bool>,
+}
 
 /// An implementor of [`ImageService`] as the generated server wants it.
-pub(super) struct ImageRpcs(pub(super) Arc<dyn ImageService>);
+pub(super) struct ImageRpcs {
+    pub(super) service: Arc<dyn ImageService>,
+}
 
 macro_rules! rpcs {
-    ($type:ident: $trait:path { $($method:ident $request:ident $response:ident;)* }) => {
+    (
+        $type:ident: $trait:path { $($method:ident $request:ident $response:ident;)* }
+        $({ $($by_hand:tt)* })?
+    ) => {
         #[async_trait]
         impl $trait for $type {
             $(async fn $method(
                 &self,
                 request: Request<v1::$request>,
             ) -> Result<Response<v1::$response>, Status> {
-                self.0.$method(request.into_inner()).await.map(Response::new).map_err(status_from)
+                let answer = self.service.$method(request.into_inner()).await;
+                answer.map(Response::new).map_err(status_from)
             })*
+            $($($by_hand)*)?
         }
     };
 }
@@ -52,6 +66,36 @@ rpcs! { RuntimeRpcs: runtime_service_server::RuntimeService {
     exec_sync ExecSyncRequest ExecSyncResponse;
     container_stats ContainerStatsRequest ContainerStatsResponse;
     list_container_stats ListContainerStatsRequest ListContainerStatsResponse;
+} {
+    async fn stream_pod_sandboxes(
+        &self,
+        request: Request<v1::StreamPodSandboxesRequest>,
+    ) -> Result<Response<BoxStream<v1::StreamPodSandboxesResponse>>, Status> {
+        let filter = request.into_inner().filter;
+        let list = self.service.list_pod_sandbox(v1::ListPodSandboxRequest { filter }).await;
+        let all = list.map_err(status_from)?.items;
+        let piece = |pod_sandboxes| v1::StreamPodSandboxesResponse { pod_sandboxes };
+        Ok(Response::new(pieces::stream(all, piece)))
+    }
+
+    async fn stream_containers(
+        &self,
+        request: Request<v1::StreamContainersRequest>,
+    ) -> Result<Response<BoxStream<v1::StreamContainersResponse>>, Status> {
+        let filter = request.into_inner().filter;
+        let list = self.service.list_containers(v1::ListContainersRequest { filter }).await;
+        let all = list.map_err(status_from)?.containers;
+        let piece = |containers| v1::StreamContainersResponse { containers };
+        Ok(Response::new(pieces::stream(all, piece)))
+    }
+
+    async fn get_container_events(
+        &self,
+        _: Request<v1::GetEventsRequest>,
+    ) -> Result<Response<BoxStream<v1::ContainerEventResponse>>, Status> {
+        let events = self.service.container_events();
+        Ok(Response::new(events::stream(events, self.stopped.clone())))
+    }
 } }
 
 rpcs! { ImageRpcs: image_service_server::ImageService {

@@ -2,19 +2,23 @@
 
 use std::time::Duration;
 
-use rubelet_cri::{Code, CriError, CriErrorKind, ImageService, RuntimeService, v1};
+use rubelet_cri::{Call, Code, CriError, CriErrorKind, ImageService, RuntimeService, Timeouts, v1};
 
 use crate::runtime::Served;
 
 #[tokio::test]
 async fn every_kind_of_error_arrives_as_the_runtime_meant_it() {
     let served = Served::new();
+    let allowed = Timeouts {
+        request: Duration::from_secs(60),
+    };
+    let allowed = v1::StatusRequest::default().deadline(&allowed);
     for kind in [
         CriErrorKind::NotFound,
         CriErrorKind::AlreadyExists,
         CriErrorKind::Unimplemented,
         CriErrorKind::Unavailable,
-        CriErrorKind::DeadlineExceeded(Duration::from_secs(60)),
+        CriErrorKind::DeadlineExceeded(allowed.unwrap()),
         CriErrorKind::Canceled,
         CriErrorKind::InvalidArgument,
         CriErrorKind::ResourceExhausted,

@@ -53,8 +53,9 @@ async fn a_call_that_hangs_holds_up_no_other() {
     }
 }
 
+/// How each call ended that the client made.
 #[derive(Default)]
-struct Recorder(Mutex<Vec<(&'static str, Result<(), CriErrorKind>)>>);
+pub(crate) struct Recorder(pub(crate) Mutex<Vec<(&'static str, Result<(), CriErrorKind>)>>);
 
 impl CallObserver for Recorder {
     fn call_ended(&self, call: &'static str, _: Duration, outcome: Result<(), CriErrorKind>) {

@@ -8,12 +8,15 @@ use std::{
 };
 
 use async_trait::async_trait;
-use rubelet_cri::{CriError, CriResult, ImageService, RuntimeService, v1};
+use futures_util::stream;
+use rubelet_cri::{
+    Call, ContainerEvent, CriError, CriResult, EventStream, ImageService, RuntimeService, v1,
+};
 use rubelet_cri_grpc::{CriClient, Timeouts, serve};
 use tempfile::TempDir;
 use tokio::{
     net::UnixListener,
-    sync::{Notify, oneshot},
+    sync::{Notify, mpsc, oneshot},
     task::JoinHandle,
 };
 
@@ -24,6 +27,8 @@ pub(crate) struct Scripted {
     pub(crate) error: Mutex<Option<CriError>>,
     /// `list_containers` answers this.
     pub(crate) containers: Mutex<Vec<v1::Container>>,
+    /// The next stream of events is this. Without one there are none.
+    pub(crate) events: Mutex<Option<mpsc::UnboundedReceiver<CriResult<ContainerEvent>>>>,
     /// Told when a call that never answers has begun, and when it was cancelled.
     pub(crate) hung: Notify,
     pub(crate) cancelled: Arc<Notify>,
@@ -73,6 +78,19 @@ impl RuntimeService for Scripted {
             .expect("no test panics with it")
             .clone();
         Ok(v1::ListContainersResponse { containers })
+    }
+
+    fn container_events(&self) -> EventStream {
+        let events = self.events.lock().expect("no test panics with it").take();
+        let Some(events) = events else {
+            let none = CriError::unimplemented(v1::GetEventsRequest::NAME);
+            return Box::pin(stream::iter([Err(none)]));
+        };
+        let tell = TellOnDrop(self.cancelled.clone());
+        Box::pin(stream::unfold((events, tell), |(mut events, tell)| async {
+            let event = events.recv().await?;
+            Some((event, (events, tell)))
+        }))
     }
 
     async fn container_status(

@@ -15,12 +15,19 @@ fn containers(total: usize) -> Vec<v1::Container> {
         .collect()
 }
 
+/// A list with a filter, even an empty one, comes in one message.
+fn in_one_message() -> v1::ListContainersRequest {
+    v1::ListContainersRequest {
+        filter: Some(v1::ContainerFilter::default()),
+    }
+}
+
 #[tokio::test]
 async fn a_list_of_ten_megabytes_is_taken() {
     let served = Served::new();
     let sent = containers(10_000_000);
     served.runtime.containers.lock().unwrap().clone_from(&sent);
-    let request = v1::ListContainersRequest::default();
+    let request = in_one_message();
     assert!(
         served
             .client
@@ -38,7 +45,7 @@ async fn a_list_over_the_limit_is_refused_and_the_client_goes_on() {
     *served.runtime.containers.lock().unwrap() = containers(17 * 1024 * 1024);
     let error = served
         .client
-        .list_containers(v1::ListContainersRequest::default())
+        .list_containers(in_one_message())
         .await
         .unwrap_err();
     assert_eq!(error.kind, CriErrorKind::ResourceExhausted, "{error}");
@@ -47,4 +54,21 @@ async fn a_list_over_the_limit_is_refused_and_the_client_goes_on() {
         .version(v1::VersionRequest::default())
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn a_list_of_everything_comes_in_pieces_and_has_no_limit() {
+    let served = Served::new();
+    let sent = containers(40_000_000);
+    served.runtime.containers.lock().unwrap().clone_from(&sent);
+    let all = served
+        .client
+        .list_containers(v1::ListContainersRequest::default());
+    assert!(all.await.unwrap().containers == sent);
+
+    served.runtime.containers.lock().unwrap().clear();
+    let none = served
+        .client
+        .list_containers(v1::ListContainersRequest::default());
+    assert_eq!(none.await.unwrap().containers, []);
 }

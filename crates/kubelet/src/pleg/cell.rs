@@ -2,15 +2,15 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
-use rubelet_base::{ContainerId, PodUid, SandboxId, Seq};
+use rubelet_base::{ContainerId, PodName, PodUid, SandboxId, Seq};
 use rubelet_pod_plan::{ContainerPhase, ObservedPod};
 use tokio::{sync::watch, time::Instant};
 
-use super::late_reason::LateReasons;
+use super::{cause::Cause, fingerprint::Fingerprint, late_reason::LateReasons, rechecks::Rechecks};
 
 /// A container that was unknown for this long is unknown.
 const BELIEVE_UNKNOWN: Duration = Duration::from_secs(1);
@@ -30,6 +30,8 @@ pub struct Observation {
 #[derive(Debug)]
 pub(super) struct PodCell {
     pub(super) uid: PodUid,
+    /// For the record; set by the pod's task.
+    pub(super) name: OnceLock<PodName>,
     marks: Mutex<Marks>,
     pub(super) observation: watch::Sender<Observation>,
 }
@@ -41,8 +43,26 @@ pub(super) struct Marks {
     pub(super) dirty: Seq,
     /// True while an inspection is under way.
     pub(super) inflight: bool,
+    /// When the last inspection began.
+    pub(super) began_at: Option<Instant>,
+    /// When the pod is inspected again without being marked.
+    pub(super) look_again: Option<Instant>,
+    /// True while the pod's task works: what it does is looked at when it is done.
+    pub(super) busy: bool,
+    /// An inspection waits for the end of that work.
+    pub(super) held: bool,
+    /// What asks for the next inspection.
+    pub(super) request: Request,
+    /// The latest event that named the pod.
+    pub(super) last_event: Seq,
+    /// State of the last observation, to compare lists with.
+    pub(super) fingerprint: Fingerprint,
+    /// State by the list that is being read.
+    pub(super) listed: Fingerprint,
     /// Failed inspections in a row.
     pub(super) failures: u32,
+    /// True since an inspection ran into its deadline, until one succeeds.
+    pub(super) hangs: bool,
     /// The identifiers are not known for sure: list before looking.
     pub(super) needs_list: bool,
     /// Identifiers from the answers to this agent's own calls.
@@ -53,10 +73,54 @@ pub(super) struct Marks {
     pub(super) removed_containers: BTreeSet<ContainerId>,
     /// Sandboxes that this agent stopped or removed: records of them are not final any more.
     pub(super) changed_sandboxes: BTreeSet<SandboxId>,
+    /// Containers whose records are not final, whatever they say.
+    pub(super) reread: BTreeSet<ContainerId>,
+    /// No record is final: a list contradicts one of them.
+    pub(super) reread_all: bool,
+    /// Lifecycle events that the pod's task has not worked on, and when they were delivered.
+    pub(super) undone: Vec<Undone>,
     /// Containers that the runtime lost track of, and since when.
     pub(super) unknown_since: BTreeMap<ContainerId, Instant>,
     /// Exits whose reason may still change.
     pub(super) late_reasons: LateReasons,
+    /// States that change without an event.
+    pub(super) rechecks: Rechecks,
+}
+
+/// What asks for an inspection.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Request {
+    /// The cause to name.
+    pub(super) cause: Option<Cause>,
+    /// When the first event came.
+    pub(super) event_at: Option<Instant>,
+}
+
+impl Request {
+    /// Adds what asks for the same inspection, too.
+    pub(super) fn join(&mut self, later: Self) {
+        self.cause = match (self.cause, later.cause) {
+            (Some(first), Some(later)) => Some(first.named(later)),
+            (first, later) => first.or(later),
+        };
+        self.event_at = match (self.event_at, later.event_at) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+    }
+}
+
+/// A lifecycle event that its pod's task has not worked on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Undone {
+    pub(super) number: u64,
+    /// Of the observation that it came with.
+    pub(super) seq: Seq,
+    pub(super) delivered: Instant,
+    /// When the runtime's event came.
+    pub(super) event_at: Option<Instant>,
+    /// The pod's task has begun to work on it.
+    pub(super) begun: bool,
 }
 
 impl PodCell {
@@ -68,6 +132,7 @@ impl PodCell {
         });
         Self {
             uid,
+            name: OnceLock::new(),
             marks: Mutex::default(),
             observation,
         }

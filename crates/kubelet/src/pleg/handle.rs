@@ -1,8 +1,8 @@
 //! The side of PLEG that the rest of the agent holds.
 
 use std::{
-    collections::{BTreeSet, HashMap},
-    sync::{Arc, Mutex, PoisonError},
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -12,7 +12,17 @@ use tokio::{
     time::Instant,
 };
 
-use super::cell::{Observation, PodCell};
+use super::{
+    cadence::Cadence,
+    cause::Cause,
+    cell::{Marks, Observation, PodCell, Request},
+    counts::Counts,
+    echo::Echoes,
+    health::Signs,
+    index::Index,
+    record::LifecycleRecord,
+};
+use crate::{clock::Clock, metrics::NodeMetrics};
 
 /// A pod of which the runtime has a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +54,9 @@ pub struct PlegHandle {
     pub(super) shared: Arc<Shared>,
 }
 
+/// Pods whose inspections hang, and what is known of each.
+pub type Quarantine = Arc<BTreeMap<PodUid, Arc<str>>>;
+
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) seq: SeqSource,
@@ -51,21 +64,57 @@ pub(super) struct Shared {
     /// Pods that wait for an inspection. Each stands in it at most once.
     pub(super) queue: Mutex<BTreeSet<PodUid>>,
     pub(super) wake: Notify,
-    pub(super) relist_now: Notify,
     pub(super) relist: watch::Sender<RelistState>,
+    pub(super) index: Mutex<Index>,
+    pub(super) flow: Mutex<Flow>,
+    /// The stream of events is to be made anew, or to be tried again.
+    pub(super) renew: Notify,
+    pub(super) signs: Mutex<Signs>,
+    pub(super) counts: Mutex<Counts>,
+    pub(super) quarantine: watch::Sender<Quarantine>,
+    pub(super) record: LifecycleRecord,
+    pub(super) metrics: Arc<NodeMetrics>,
+    pub(super) clock: Clock,
+}
+
+/// What is known of the flow of events, and so of the next relist.
+#[derive(Debug)]
+pub(super) struct Flow {
+    pub(super) cadence: Cadence,
+    pub(super) echoes: Echoes,
+    /// The events are not relied on, although they come.
+    pub(super) distrusted: bool,
+    /// When the last relist began.
+    pub(super) relisted: Option<Instant>,
+    /// When the relist began that is under way.
+    pub(super) relisting: Option<Instant>,
 }
 
 impl PlegHandle {
-    pub(super) fn new() -> Self {
-        let (relist, _) = watch::channel(RelistState::default());
+    pub(super) fn new(polling: Duration, clock: Clock, metrics: Arc<NodeMetrics>) -> Self {
+        let now = Instant::now();
         Self {
             shared: Arc::new(Shared {
                 seq: SeqSource::default(),
                 cells: Mutex::default(),
                 queue: Mutex::default(),
                 wake: Notify::new(),
-                relist_now: Notify::new(),
-                relist,
+                relist: watch::Sender::default(),
+                index: Mutex::default(),
+                flow: Mutex::new(Flow {
+                    cadence: Cadence::new(polling, now),
+                    echoes: Echoes::default(),
+                    distrusted: false,
+                    relisted: None,
+                    relisting: None,
+                }),
+                renew: Notify::new(),
+                signs: Mutex::new(Signs::new(now)),
+                counts: Mutex::default(),
+                quarantine: watch::Sender::default(),
+                record: LifecycleRecord::default(),
+                metrics,
+                clock,
             }),
         }
     }
@@ -76,65 +125,171 @@ impl PlegHandle {
         self.shared.seq.next()
     }
 
-    /// The outcome of relists, level-triggered.
+    /// The outcome of relists, level-triggered: it changes when the pods do.
     #[must_use]
     pub fn relists(&self) -> watch::Receiver<RelistState> {
         self.shared.relist.subscribe()
     }
 
+    /// The newest lifecycle events.
+    #[must_use]
+    pub fn record(&self) -> &LifecycleRecord {
+        &self.shared.record
+    }
+
+    /// Pods whose inspections hang, level-triggered.
+    #[must_use]
+    pub fn quarantine(&self) -> watch::Receiver<Quarantine> {
+        self.shared.quarantine.subscribe()
+    }
+
+    /// Why the runtime as a whole counts as gone; `None` while it answers.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        lock(&self.shared.signs).problem(Instant::now())
+    }
+
+    /// The runtime answered a call.
+    pub fn answered(&self) {
+        lock(&self.shared.signs).answered = Some(Instant::now());
+    }
+
     /// Follows the observations of a pod. Before the first inspection the observation says that
     /// the runtime has nothing of the pod, as of the last complete list.
     #[must_use]
-    pub fn observe(&self, uid: &PodUid) -> watch::Receiver<Observation> {
-        self.cell(uid).observation.subscribe()
+    pub fn observe(&self, uid: &PodUid, name: &PodName) -> watch::Receiver<Observation> {
+        let cell = self.cell(uid);
+        // The name of a UID never changes.
+        let _ = cell.name.set(name.clone());
+        cell.observation.subscribe()
     }
 
-    /// Something may have changed: inspect the pod soon.
+    /// A step of this agent ended: inspect the pod soon.
     pub fn mark(&self, uid: &PodUid) {
-        self.mark_with(uid, |_| {});
+        self.mark_step(uid, |_| {});
     }
 
     /// A call's outcome is unknown: identifiers may exist that nobody was told.
     pub fn mark_unknown(&self, uid: &PodUid) {
-        self.mark_with(uid, |marks| marks.needs_list = true);
+        self.mark_step(uid, |marks| marks.needs_list = true);
     }
 
     /// This agent made a sandbox.
     pub fn learned_sandbox(&self, uid: &PodUid, id: &SandboxId) {
-        self.mark_with(uid, |marks| {
+        self.mark_step(uid, |marks| {
             marks.learned_sandboxes.insert(id.clone());
         });
     }
 
     /// This agent made a container in that sandbox.
     pub fn learned_container(&self, uid: &PodUid, id: &ContainerId, sandbox: &SandboxId) {
-        self.mark_with(uid, |marks| {
+        self.mark_step(uid, |marks| {
             marks.learned_containers.insert(id.clone(), sandbox.clone());
         });
     }
 
     /// This agent stopped or removed a sandbox.
     pub fn changed_sandbox(&self, uid: &PodUid, id: &SandboxId) {
-        self.mark_with(uid, |marks| {
+        self.mark_step(uid, |marks| {
             marks.changed_sandboxes.insert(id.clone());
         });
     }
 
     /// This agent removed a container.
     pub fn removed_container(&self, uid: &PodUid, id: &ContainerId) {
-        self.mark_with(uid, |marks| {
+        self.mark_step(uid, |marks| {
             marks.removed_containers.insert(id.clone());
         });
     }
 
-    /// The runtime is back: relist now instead of when the next try is due.
+    /// This agent is about to start a container.
+    pub fn starting(&self, id: &ContainerId) {
+        lock(&self.shared.flow).echoes.called(id);
+    }
+
+    /// The start was answered.
+    pub fn started(&self, uid: &PodUid, id: &ContainerId, is_ok: bool) {
+        let due = {
+            let mut flow = lock(&self.shared.flow);
+            let relied_on = flow.cadence.relies_on_events();
+            flow.echoes.answered(id, is_ok && relied_on, Instant::now())
+        };
+        if due {
+            self.shared.wake.notify_one();
+        }
+        self.mark(uid);
+    }
+
+    /// The runtime is back: relist now, and ask for events if there are none.
     pub fn relist_now(&self) {
-        self.shared.relist_now.notify_one();
+        let deaf = {
+            let mut flow = lock(&self.shared.flow);
+            flow.cadence.at_once(Instant::now());
+            !flow.cadence.relies_on_events()
+        };
+        self.shared.wake.notify_one();
+        if deaf {
+            self.shared.renew.notify_one();
+        }
+    }
+
+    /// The pod's task begins to work on its latest observation. Until it ends, the pod is inspected
+    /// at most once a second.
+    pub fn sync_began(&self, uid: &PodUid, seq: Seq) {
+        let Some(cell) = self.shared.known(uid) else {
+            return;
+        };
+        let now = Instant::now();
+        let mut marks = cell.marks();
+        marks.busy = true;
+        for undone in marks.undone.iter_mut().filter(|undone| undone.seq <= seq) {
+            if std::mem::replace(&mut undone.begun, true) {
+                continue;
+            }
+            if let Some(at) = undone.event_at {
+                let took = now.saturating_duration_since(at).as_secs_f64();
+                self.shared.metrics.pleg.event_to_sync.observe(took);
+            }
+            let took = now.saturating_duration_since(undone.delivered);
+            self.shared
+                .record
+                .change(undone.number, |event| event.to_start = Some(took));
+        }
+    }
+
+    /// The pod's task has done what it had to. Returns the number of that moment.
+    pub fn sync_ended(&self, uid: &PodUid) -> Seq {
+        let end = self.now();
+        let Some(cell) = self.shared.known(uid) else {
+            return end;
+        };
+        let now = Instant::now();
+        let mut marks = cell.marks();
+        marks.busy = false;
+        let again = std::mem::take(&mut marks.held);
+        let done: Vec<_> = marks.undone.extract_if(.., |undone| undone.begun).collect();
+        drop(marks);
+        for undone in done {
+            let took = now.saturating_duration_since(undone.delivered);
+            self.shared
+                .record
+                .change(undone.number, |event| event.to_sync = Some(took));
+        }
+        if again {
+            self.shared.enqueue(uid);
+        }
+        end
     }
 
     /// Drops the record of a pod of which nothing is left.
     pub fn forget(&self, uid: &PodUid) {
-        self.shared.lock_cells().remove(uid);
+        let Some(cell) = self.shared.lock_cells().remove(uid) else {
+            return;
+        };
+        let last = Arc::clone(&cell.observation.borrow().pod);
+        lock(&self.shared.index).forget(&last);
+        self.shared.count(&last, &Default::default());
+        self.shared.release(uid);
     }
 
     /// Waits for an observation that began after `after`; asks for an inspection if there is none
@@ -146,7 +301,7 @@ impl PlegHandle {
         after: Seq,
     ) -> Observation {
         if observations.borrow().seq <= after {
-            self.mark(uid);
+            self.mark_as(uid, Cause::Demand, |_| {});
         }
         let seen = observations
             .wait_for(|seen| seen.seq > after)
@@ -179,34 +334,82 @@ impl PlegHandle {
             .or_insert_with(new);
     }
 
-    pub(super) fn mark_with(&self, uid: &PodUid, change: impl FnOnce(&mut super::cell::Marks)) {
-        let cell = self.cell(uid);
+    fn mark_step(&self, uid: &PodUid, change: impl FnOnce(&mut Marks)) {
+        self.mark_as(uid, Cause::Step, change);
+    }
+
+    pub(super) fn mark_as(&self, uid: &PodUid, cause: Cause, change: impl FnOnce(&mut Marks)) {
+        self.mark_cell(&self.cell(uid), cause, change);
+    }
+
+    pub(super) fn mark_cell(&self, cell: &PodCell, cause: Cause, change: impl FnOnce(&mut Marks)) {
         {
             let mut marks = cell.marks();
             change(&mut marks);
+            marks.request.join(Request {
+                cause: Some(cause),
+                event_at: matches!(cause, Cause::Event(_)).then(Instant::now),
+            });
             marks.dirty = self.shared.seq.next();
             if marks.inflight {
                 return;
             }
         }
-        self.shared.enqueue(uid);
+        self.shared.enqueue(&cell.uid);
     }
 }
 
 impl Shared {
-    pub(super) fn lock_cells(&self) -> std::sync::MutexGuard<'_, HashMap<PodUid, Arc<PodCell>>> {
-        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn lock_cells(&self) -> MutexGuard<'_, HashMap<PodUid, Arc<PodCell>>> {
+        lock(&self.cells)
+    }
+
+    /// The record of a pod, if there is one.
+    pub(super) fn known(&self, uid: &PodUid) -> Option<Arc<PodCell>> {
+        self.lock_cells().get(uid).cloned()
     }
 
     pub(super) fn enqueue(&self, uid: &PodUid) {
-        self.queue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(uid.clone());
+        lock(&self.queue).insert(uid.clone());
         self.wake.notify_one();
     }
 
     pub(super) fn take_queue(&self) -> BTreeSet<PodUid> {
-        std::mem::take(&mut *self.queue.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.queue))
     }
+
+    /// Counts what runs now instead of what ran.
+    pub(super) fn count(
+        &self,
+        old: &rubelet_pod_plan::ObservedPod,
+        new: &rubelet_pod_plan::ObservedPod,
+    ) {
+        let mut counts = lock(&self.counts);
+        counts.replace(old, new);
+        self.metrics
+            .pleg
+            .set_running(counts.pods, &counts.containers());
+    }
+
+    /// Puts a pod into quarantine.
+    pub(super) fn confine(&self, uid: &PodUid, text: &Arc<str>) {
+        self.quarantine.send_if_modified(|pods| {
+            if pods.contains_key(uid) {
+                return false;
+            }
+            Arc::make_mut(pods).insert(uid.clone(), Arc::clone(text));
+            true
+        });
+    }
+
+    /// Takes a pod out of quarantine.
+    pub(super) fn release(&self, uid: &PodUid) {
+        self.quarantine.send_if_modified(|pods| {
+            pods.contains_key(uid) && Arc::make_mut(pods).remove(uid).is_some()
+        });
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -46,14 +46,14 @@ pub(super) async fn inspect(
     for (id, record) in plan.sandboxes {
         match record {
             Some(record) => pod.sandboxes.push(record),
-            None => sandboxes.push(read_sandbox(runtime, id)),
+            None => sandboxes.push(read_sandbox(runtime, uid, id)),
         }
     }
     let mut containers = Vec::new();
     for (id, known) in plan.containers {
         match known.record {
             Some(record) => pod.containers.push(record),
-            None => containers.push(read_container(runtime, id, known.sandbox)),
+            None => containers.push(read_container(runtime, uid, id, known.sandbox)),
         }
     }
     let (sandboxes, containers) = join(join_all(sandboxes), join_all(containers)).await;
@@ -115,6 +115,7 @@ async fn list(
 
 async fn read_sandbox(
     runtime: &Arc<dyn RuntimeService>,
+    uid: &PodUid,
     id: SandboxId,
 ) -> Result<Option<ObservedSandbox>, CriError> {
     let request = v1::PodSandboxStatusRequest {
@@ -124,11 +125,13 @@ async fn read_sandbox(
     let answer = known(runtime.pod_sandbox_status(request)).await?;
     Ok(answer
         .and_then(|answer| answer.status)
+        .filter(|status| is_of(&status.labels, uid))
         .map(convert::sandbox))
 }
 
 async fn read_container(
     runtime: &Arc<dyn RuntimeService>,
+    uid: &PodUid,
     id: ContainerId,
     sandbox: SandboxId,
 ) -> Result<Option<ObservedContainer>, CriError> {
@@ -137,11 +140,20 @@ async fn read_container(
         verbose: false,
     };
     let answer = known(runtime.container_status(request)).await?;
-    let Some(status) = answer.and_then(|answer| answer.status) else {
+    let status = answer.and_then(|answer| answer.status);
+    let Some(status) = status.filter(|status| is_of(&status.labels, uid)) else {
         return Ok(None);
     };
     let message = termination_message::read(&status).await;
     Ok(Some(convert::container(status, sandbox, message)))
+}
+
+/// Identifiers also come from events, and those may be wrong: what belongs to another pod is not
+/// taken for one of this.
+fn is_of(labels: &BTreeMap<String, String>, uid: &PodUid) -> bool {
+    labels
+        .get(POD_UID)
+        .is_none_or(|owner| owner == uid.as_str())
 }
 
 /// `None` where the runtime does not know the identifier.

@@ -1,61 +1,76 @@
 //! The task that inspects pods and relists.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use rubelet_base::{Backoff, ErrorChain, PodUid, Seq};
-use rubelet_cri::{CriError, RuntimeService, v1};
+use rubelet_cri::{CriError, RuntimeService};
 use rubelet_pod_plan::ObservedPod;
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep, sleep_until},
 };
-use tracing::{debug, warn};
-
-use crate::{
-    heartbeat::{HEARTBEAT, Heartbeat},
-    throttle::Throttle,
-};
+use tracing::warn;
 
 use super::{
-    cell::{Observation, PodCell},
-    handle::{PlegHandle, RelistState},
-    inspect::{InspectionPlan, KnownContainer, inspect},
-    relist::{self, Difference, ListedPod},
+    begin::begin,
+    cell::{Marks, PodCell, Request},
+    echo::Verdict,
+    handle::{PlegHandle, lock},
+    inspect::inspect,
+    missed::Missed,
+    relist::{self, Listed},
+    stream,
+};
+use crate::{
+    clock::Clock,
+    heartbeat::{HEARTBEAT, Heartbeat},
+    metrics::{NodeMetrics, PlegNow},
+    throttle::Throttle,
 };
 
 /// At most so many inspections at the same time, beside those that hang.
 const INSPECTIONS_AT_ONCE: usize = 16;
-/// First wait after a failed inspection or relist; doubles up to [`RETRY_MAX`].
-const RETRY_INITIAL: Duration = Duration::from_millis(100);
-/// Longest wait after a failed inspection or relist.
-const RETRY_MAX: Duration = Duration::from_secs(5);
+/// An inspection that takes longer than this does not count among them any more.
+const SLOW: Duration = Duration::from_secs(1);
+/// So many pods whose last inspection hung are inspected at the same time.
+const HANGING_AT_ONCE: usize = 4;
+/// A pod whose task is at work is inspected this often at most.
+const WHILE_BUSY: Duration = Duration::from_secs(1);
+/// First wait after a failed relist; doubles up to [`RELIST_RETRY_MAX`].
+const RELIST_RETRY: Duration = Duration::from_millis(100);
+/// Longest wait after a failed relist.
+const RELIST_RETRY_MAX: Duration = Duration::from_secs(5);
 
 /// Settings of PLEG.
 #[derive(Debug, Clone, Copy)]
 pub struct PlegSettings {
-    /// Time from the end of a relist to the start of the next one.
+    /// Time from the end of a relist to the start of the next one, while there are no events.
     pub relist_period: Duration,
+    /// Whether the runtime's events are used, if it has some.
+    pub events: bool,
 }
 
 /// The body of PLEG. Runs until it is dropped.
 pub struct PlegTask {
     runtime: Arc<dyn RuntimeService>,
     settings: PlegSettings,
-    handle: PlegHandle,
+    pub(super) handle: PlegHandle,
     inspections: JoinSet<Inspected>,
-    throttle: Arc<Throttle>,
+    quick: Arc<Throttle>,
+    hanging: Arc<Throttle>,
     /// Inspections for later: of what failed, or may still change; soonest first.
-    retries: BTreeMap<(Instant, PodUid), ()>,
+    pub(super) retries: BTreeSet<(Instant, PodUid)>,
+    pub(super) missed: Missed,
     heartbeat: Heartbeat,
 }
 
-struct Inspected {
-    cell: Arc<PodCell>,
-    began: Seq,
-    result: Result<ObservedPod, CriError>,
+/// An inspection that has ended.
+pub(super) struct Inspected {
+    pub(super) cell: Arc<PodCell>,
+    pub(super) began: Seq,
+    pub(super) request: Request,
+    pub(super) result: Result<ObservedPod, CriError>,
 }
-
-type Listed = Result<(Vec<v1::PodSandbox>, Vec<v1::Container>), CriError>;
 
 impl PlegTask {
     /// Makes the task and the handle that the rest of the agent holds.
@@ -64,29 +79,48 @@ impl PlegTask {
         runtime: Arc<dyn RuntimeService>,
         settings: PlegSettings,
         heartbeat: Heartbeat,
+        clock: Clock,
+        metrics: Arc<NodeMetrics>,
     ) -> (Self, PlegHandle) {
-        let handle = PlegHandle::new();
+        let handle = PlegHandle::new(settings.relist_period, clock, metrics);
         let task = Self {
             runtime,
             settings,
             handle: handle.clone(),
             inspections: JoinSet::new(),
-            throttle: Arc::new(Throttle::new(INSPECTIONS_AT_ONCE)),
-            retries: BTreeMap::new(),
+            quick: Arc::new(Throttle::new(INSPECTIONS_AT_ONCE)),
+            hanging: Arc::new(Throttle::new(HANGING_AT_ONCE)),
+            retries: BTreeSet::new(),
+            missed: Missed::default(),
             heartbeat,
         };
+        let weak = Arc::downgrade(&handle.shared);
+        handle.shared.metrics.pleg.set_probe(move || {
+            let shared = weak.upgrade();
+            shared.map_or_else(PlegNow::default, |shared| PlegHandle { shared }.numbers())
+        });
         (task, handle)
     }
 
-    /// Inspects and relists for ever.
+    /// Inspects, relists and follows events for ever.
     pub async fn run(mut self) {
-        let mut relists: JoinSet<(Seq, Instant, Listed)> = JoinSet::new();
-        let mut backoff = Backoff::new(RETRY_INITIAL, RETRY_MAX);
-        let mut next_relist = Instant::now();
+        let mut relists: JoinSet<Relisted> = JoinSet::new();
+        let mut streams = JoinSet::new();
+        if self.settings.events {
+            let (runtime, handle) = (Arc::clone(&self.runtime), self.handle.clone());
+            streams.spawn(stream::read(runtime, handle));
+        }
+        let mut backoff = Backoff::new(RELIST_RETRY, RELIST_RETRY_MAX);
         let shared = Arc::clone(&self.handle.shared);
         loop {
             self.heartbeat.beat();
-            let retry = self.retries.keys().next().map(|(at, _)| *at);
+            let (next_relist, echo) = {
+                let flow = lock(&shared.flow);
+                (flow.cadence.next(), flow.echoes.next())
+            };
+            let retry = self.retries.first().map(|(at, _)| *at);
+            let timers = [retry, echo, self.missed.next()];
+            let timer = timers.into_iter().flatten().min();
             // Cancel safety: Notify keeps its permit, JoinSets keep finished tasks, timers are
             // computed anew in each round.
             tokio::select! {
@@ -95,236 +129,204 @@ impl PlegTask {
                     Err(error) => std::panic::resume_unwind(error.into_panic()),
                 },
                 Some(done) = relists.join_next() => match done {
-                    Ok((began, at, Ok((sandboxes, containers)))) => {
-                        backoff.reset();
-                        self.reconcile(began, at, &sandboxes, &containers);
-                        next_relist = Instant::now() + self.settings.relist_period;
-                    }
-                    Ok((_, _, Err(error))) => {
-                        let wait = backoff.advance();
-                        if !error.is_unavailable() {
-                            warn!(error = %ErrorChain(&error), "Relist failed");
-                        }
-                        next_relist = Instant::now() + wait;
-                    }
+                    Ok(relisted) => self.relisted(relisted, &mut backoff),
                     Err(error) => std::panic::resume_unwind(error.into_panic()),
                 },
+                Some(Err(error)) = streams.join_next() => {
+                    std::panic::resume_unwind(error.into_panic());
+                }
                 () = shared.wake.notified() => {}
-                () = shared.relist_now.notified() => {
-                    backoff.reset();
-                    next_relist = Instant::now();
-                }
                 () = sleep_until(next_relist), if relists.is_empty() => {
-                    let (runtime, began) = (Arc::clone(&self.runtime), self.handle.now());
-                    let at = Instant::now();
-                    relists.spawn(async move { (began, at, list(&*runtime).await) });
+                    relists.spawn(self.relist());
                 }
-                () = sleep_until(retry.unwrap_or(next_relist)), if retry.is_some() => {
-                    self.requeue_retries();
-                }
+                () = sleep_until(timer.unwrap_or(next_relist)), if timer.is_some() => self.timers(),
                 () = sleep(HEARTBEAT) => {}
             }
             self.start_inspections();
         }
     }
 
-    fn requeue_retries(&mut self) {
+    fn timers(&mut self) {
         let now = Instant::now();
-        while let Some(entry) = self.retries.first_entry()
-            && entry.key().0 <= now
+        while self.retries.first().is_some_and(|(at, _)| *at <= now)
+            && let Some((_, uid)) = self.retries.pop_first()
         {
-            let ((_, uid), ()) = entry.remove_entry();
+            if let Some(cell) = self.handle.shared.known(&uid) {
+                cell.marks().look_again = None;
+            }
             self.handle.shared.enqueue(&uid);
         }
+        let verdict = lock(&self.handle.shared.flow).echoes.check(now);
+        if let Some(verdict) = verdict {
+            self.handle.shared.metrics.pleg.missed_change("echo");
+            warn!(
+                "A container was started and no event told; the events of the runtime are incomplete"
+            );
+            self.suspect(verdict);
+        }
+        self.look_for_missed(now);
+    }
+
+    /// Has the pod inspected at that time, or earlier if that is due already. What an inspection
+    /// then sees decides on the next one, so there is one time for each pod.
+    pub(super) fn look_again(&mut self, cell: &PodCell, marks: &mut Marks, at: Instant) {
+        if let Some(old) = marks.look_again {
+            if old <= at {
+                return;
+            }
+            self.retries.remove(&(old, cell.uid.clone()));
+        }
+        marks.look_again = Some(at);
+        self.retries.insert((at, cell.uid.clone()));
+    }
+
+    /// Events are missing: list, and make the stream anew or do without.
+    pub(super) fn suspect(&self, verdict: Verdict) {
+        let shared = &self.handle.shared;
+        {
+            let mut flow = lock(&shared.flow);
+            flow.cadence.suspect(Instant::now());
+            flow.distrusted = verdict == Verdict::Distrust;
+        }
+        shared.renew.notify_one();
+        shared.wake.notify_one();
+    }
+
+    fn relist(&self) -> impl Future<Output = Relisted> + 'static {
+        let (runtime, handle) = (Arc::clone(&self.runtime), self.handle.clone());
+        let (began, at) = (self.handle.now(), Instant::now());
+        let last = {
+            let mut flow = lock(&handle.shared.flow);
+            flow.relisting = Some(at);
+            flow.relisted.replace(at)
+        };
+        let pleg = &handle.shared.metrics.pleg;
+        if let Some(last) = last {
+            pleg.relist_interval.observe((at - last).as_secs_f64());
+        }
+        async move {
+            let listed = relist::list(&*runtime).await;
+            handle.heard(listed.as_ref().err());
+            Relisted { began, at, listed }
+        }
+    }
+
+    fn relisted(&mut self, relisted: Relisted, backoff: &mut Backoff) {
+        let Relisted { began, at, listed } = relisted;
+        let shared = Arc::clone(&self.handle.shared);
+        let result = listed.map(|listed| self.reconcile(began, at, &listed));
+        let now = Instant::now();
+        let mut flow = lock(&shared.flow);
+        flow.relisting = None;
+        match result {
+            Ok(()) => {
+                backoff.reset();
+                lock(&shared.signs).listed = Some(at);
+                flow.cadence.listed(at, now);
+            }
+            Err(error) => {
+                flow.cadence.failed(now, backoff.advance());
+                if !error.is_unavailable() {
+                    warn!(error = %ErrorChain(&error), "Relist failed");
+                }
+            }
+        }
+        let took = (now - at).as_secs_f64();
+        shared.metrics.pleg.relist_duration.observe(took);
     }
 
     fn start_inspections(&mut self) {
         for uid in self.handle.shared.take_queue() {
-            let cell = self.handle.shared.lock_cells().get(&uid).cloned();
-            if let Some(cell) = cell {
+            if let Some(cell) = self.handle.shared.known(&uid) {
                 self.start_inspection(cell);
             }
         }
     }
 
     fn start_inspection(&mut self, cell: Arc<PodCell>) {
-        if std::mem::replace(&mut cell.marks().inflight, true) {
-            return;
-        }
+        let lane = {
+            let mut marks = cell.marks();
+            if marks.inflight {
+                return;
+            }
+            if let Some(began) = marks.began_at.filter(|_| marks.busy) {
+                let next = began + WHILE_BUSY;
+                if next > Instant::now() {
+                    marks.held = true;
+                    self.look_again(&cell, &mut marks, next);
+                    return;
+                }
+            }
+            marks.inflight = true;
+            marks.held = false;
+            // What this one sees decides on the next.
+            if let Some(at) = marks.look_again.take() {
+                self.retries.remove(&(at, cell.uid.clone()));
+            }
+            if marks.hangs {
+                Arc::clone(&self.hanging)
+            } else {
+                Arc::clone(&self.quick)
+            }
+        };
+        let hangs = Arc::ptr_eq(&lane, &self.hanging);
         let (runtime, handle) = (Arc::clone(&self.runtime), self.handle.clone());
-        let throttle = Arc::clone(&self.throttle);
         self.inspections.spawn(async move {
             let look = async {
-                let (began, plan) = begin(&handle, &cell);
-                (began, inspect(&runtime, &cell.uid, plan).await)
+                let (began, request, plan) = begin(&handle, &cell);
+                let cause = request.cause.map_or("recheck", super::Cause::as_str);
+                let (metrics, at) = (&handle.shared.metrics.pleg, Instant::now());
+                metrics.inspection(cause);
+                let result = inspect(&runtime, &cell.uid, plan).await;
+                metrics
+                    .pod_relist_duration
+                    .observe(at.elapsed().as_secs_f64());
+                handle.heard(result.as_ref().err());
+                (began, request, result)
             };
-            let (began, result) = throttle.run(look).await;
+            // A pod that hung keeps its place for as long as it hangs.
+            let counts_for = if hangs { Duration::MAX } else { SLOW };
+            let (began, request, result) = lane.run_counting(counts_for, look).await;
             Inspected {
                 cell,
                 began,
+                request,
                 result,
             }
         });
     }
+}
 
-    fn finish(&mut self, inspected: Inspected) {
-        let Inspected {
-            cell,
-            began,
-            result,
-        } = inspected;
-        match result {
-            Ok(pod) => {
-                let again = {
-                    let mut marks = cell.marks();
-                    marks.inflight = false;
-                    marks.failures = 0;
-                    if let Some(at) = marks.believed_at(&pod, Instant::now()) {
-                        drop(marks);
-                        self.retries.insert((at, cell.uid.clone()), ());
-                        return;
-                    }
-                    if let Some(at) = marks.late_reasons.note(&pod, Instant::now()) {
-                        self.retries.insert((at, cell.uid.clone()), ());
-                    }
-                    let again = marks.is_dirty(began);
-                    if !again {
-                        // What was learned before this inspection began is in it now.
-                        marks.needs_list = false;
-                        marks.learned_sandboxes.clear();
-                        marks.learned_containers.clear();
-                        marks.removed_containers.clear();
-                        marks.changed_sandboxes.clear();
-                    }
-                    again
-                };
-                let observation = Observation {
-                    seq: began,
-                    pod: Arc::new(pod),
-                    error: None,
-                };
-                cell.observation.send_replace(observation);
-                if again {
-                    self.handle.shared.enqueue(&cell.uid);
-                }
-            }
-            Err(error) => self.retry_later(&cell, &error),
+/// A relist that has ended.
+struct Relisted {
+    began: Seq,
+    at: Instant,
+    listed: Result<Listed, CriError>,
+}
+
+impl PlegHandle {
+    /// Takes note of an answer, if only of an error that the runtime sent itself.
+    fn heard(&self, error: Option<&CriError>) {
+        if error.is_none_or(|error| !error.is_unavailable() && !error.is_deadline_exceeded()) {
+            self.answered();
         }
     }
 
-    fn retry_later(&mut self, cell: &PodCell, error: &CriError) {
-        let failures = {
-            let mut marks = cell.marks();
-            marks.inflight = false;
-            // A failed call may have missed something that only a list can find.
-            marks.needs_list = true;
-            marks.failures = marks.failures.saturating_add(1);
-            marks.failures
-        };
-        let text: Arc<str> = ErrorChain(error).to_string().into();
-        if failures == 1 && !error.is_unavailable() {
-            warn!(pod = %cell.uid, error = %text, "Inspection of a pod failed");
-        }
-        cell.observation
-            .send_modify(|observation| observation.error = Some(text));
-        let wait = RETRY_INITIAL
-            .saturating_mul(1 << failures.min(6))
-            .min(RETRY_MAX);
-        self.retries
-            .insert((Instant::now() + wait, cell.uid.clone()), ());
-    }
-
-    /// Compares a complete list with the records: marks what differs, and makes records for pods
-    /// that are new.
-    fn reconcile(
-        &self,
-        began: Seq,
-        at: Instant,
-        sandboxes: &[v1::PodSandbox],
-        containers: &[v1::Container],
-    ) {
-        let listed = relist::group(sandboxes, containers);
-        let pods = relist::runtime_pods(&listed);
-        for pod in &pods {
-            self.handle.listed_cell(&pod.uid);
-        }
-        let cells: Vec<_> = self.handle.shared.lock_cells().values().cloned().collect();
-        let nothing = ListedPod::default();
-        for cell in cells {
-            let found = listed.get(cell.uid.as_str()).unwrap_or(&nothing);
-            let difference = relist::compare(found, &cell.observation.borrow(), began);
-            match difference {
-                Difference::None => {}
-                Difference::State => self.handle.mark(&cell.uid),
-                Difference::Identifiers => self.handle.mark_unknown(&cell.uid),
-            }
-            if difference != Difference::None {
-                debug!(pod = %cell.uid, ?difference, "Relist found a difference");
-            }
-        }
-        self.handle.shared.relist.send_modify(|state| {
-            let pods = if *state.pods == pods {
-                Arc::clone(&state.pods)
-            } else {
-                Arc::new(pods)
-            };
-            *state = RelistState {
-                seq: began,
-                at: Some(at),
-                pods,
-            };
+    fn numbers(&self) -> PlegNow {
+        let now = Instant::now();
+        let shared = &self.shared;
+        let cells: Vec<_> = shared.lock_cells().values().cloned().collect();
+        let oldest = cells.iter().filter_map(|cell| {
+            let marks = cell.marks();
+            marks.began_at.filter(|_| marks.inflight)
         });
-    }
-}
-
-/// Takes the number of an inspection, and what it has to look at.
-fn begin(handle: &PlegHandle, cell: &PodCell) -> (Seq, InspectionPlan) {
-    let marks = cell.marks();
-    // Taken under the lock: a mark that this plan does not hold has a larger number.
-    let began = handle.now();
-    let seen = cell.observation.borrow();
-    let mut plan = InspectionPlan {
-        list: marks.needs_list,
-        ..InspectionPlan::default()
-    };
-    for sandbox in &seen.pod.sandboxes {
-        let fixed = !sandbox.ready && !marks.changed_sandboxes.contains(&sandbox.id);
-        plan.sandboxes
-            .insert(sandbox.id.clone(), fixed.then(|| sandbox.clone()));
-    }
-    for found in &seen.pod.containers {
-        if marks.removed_containers.contains(&found.id) {
-            continue;
+        let age = |at: Instant| now.saturating_duration_since(at);
+        let listed = lock(&shared.signs).listed;
+        PlegNow {
+            last_seen: listed.and_then(|at| shared.clock.now().checked_sub(age(at)).ok()),
+            relist: lock(&shared.flow).relisting.map(age),
+            oldest_inspection: oldest.min().map(age),
+            quarantined_pods: shared.quarantine.borrow().len(),
         }
-        let is_final = found.phase.exit().is_some() && !marks.late_reasons.doubts(&found.id);
-        let record = is_final.then(|| found.clone());
-        let known = KnownContainer {
-            sandbox: found.sandbox.clone(),
-            record,
-        };
-        plan.containers.insert(found.id.clone(), known);
     }
-    for id in &marks.learned_sandboxes {
-        plan.sandboxes.entry(id.clone()).or_default();
-    }
-    for (id, sandbox) in &marks.learned_containers {
-        let known = || KnownContainer {
-            sandbox: sandbox.clone(),
-            record: None,
-        };
-        plan.containers.entry(id.clone()).or_insert_with(known);
-    }
-    (began, plan)
-}
-
-/// Sandboxes first: a container's sandbox is then never missing from an older list.
-async fn list(runtime: &dyn RuntimeService) -> Listed {
-    let sandboxes = runtime
-        .list_pod_sandbox(v1::ListPodSandboxRequest::default())
-        .await?
-        .items;
-    let containers = runtime
-        .list_containers(v1::ListContainersRequest::default())
-        .await?;
-    Ok((sandboxes, containers.containers))
 }

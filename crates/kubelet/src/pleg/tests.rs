@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use rubelet_base::{PodUid, Seq, seq::SeqSource};
+use rubelet_base::{PodName, PodUid, Seq, seq::SeqSource};
 use rubelet_cri::v1;
 use rubelet_pod_plan::{
     ContainerPhase, ObservedContainer, ObservedPod, ObservedSandbox,
@@ -14,9 +14,11 @@ use tokio::time::Instant;
 
 use super::{
     cell::{Observation, PodCell},
+    fingerprint::Fingerprint,
     handle::PlegHandle,
     relist::{Difference, compare, group, runtime_pods},
 };
+use crate::{clock::Clock, metrics::NodeMetrics};
 
 fn labels(uid: &str) -> BTreeMap<String, String> {
     let label = |key: &str, value: &str| (key.to_owned(), value.to_owned());
@@ -126,7 +128,13 @@ fn difference(
     };
     let pods = group(sandboxes, containers);
     let nothing = Default::default();
-    compare(pods.get("u").unwrap_or(&nothing), &seen, began)
+    let mut sum = Fingerprint::default();
+    sandboxes.iter().for_each(|item| sum.add_sandbox(item));
+    containers.iter().for_each(|item| sum.add_container(item));
+    let is_as_recorded = newer || sum == Fingerprint::of(&seen.pod);
+    let difference = compare(pods.get("u").unwrap_or(&nothing), &seen, began);
+    assert_eq!(is_as_recorded, difference == Difference::None);
+    difference
 }
 
 #[test]
@@ -300,9 +308,9 @@ fn an_unknown_container_is_believed_to_be_so_only_after_a_second() {
 
 #[test]
 fn an_observation_is_as_fresh_as_its_beginning() {
-    let handle = PlegHandle::new();
+    let handle = PlegHandle::new(Duration::from_secs(1), Clock::system(), NodeMetrics::new());
     let uid = PodUid::from("u");
-    let first = handle.observe(&uid).borrow().seq;
+    let first = handle.observe(&uid, &PodName::new("x", "p")).borrow().seq;
     assert_eq!(first, Seq::ZERO, "nothing was looked at yet");
     let step = handle.now();
     assert!(handle.now() > step);

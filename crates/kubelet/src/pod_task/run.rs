@@ -11,7 +11,9 @@ use rubelet_pod_plan::{
 use tokio::{sync::watch, time::Instant};
 use tracing::{debug, info, warn};
 
-use super::{Control, PodContext, PodEntry, apply::Unfinished, ephemeral, repeats::Repeats};
+use super::{
+    Control, PodContext, PodEntry, apply::Unfinished, ephemeral, repeats::Repeats, round::Round,
+};
 use crate::{
     events::EventType, pleg::Observation, records::PodRecord, runtime_state::RuntimeState,
 };
@@ -32,6 +34,7 @@ pub struct PodTask {
     definition: Box<str>,
     pub(super) removing: bool,
     pub(super) repeats: Repeats,
+    round: Round,
     pub(super) intents: watch::Receiver<Arc<Intents>>,
     outcomes: watch::Receiver<Arc<ProbeOutcomes>>,
     /// The pod as its source has it, and the ephemeral containers it was completed with.
@@ -61,7 +64,7 @@ impl PodTask {
         intents: watch::Receiver<Arc<Intents>>,
         record: Option<PodRecord>,
     ) -> Self {
-        let observations = context.pleg.observe(&pod.uid);
+        let observations = context.pleg.observe(&pod.uid, &pod.name);
         let outcomes = context.prober.outcomes(&pod.uid);
         context.host.track(&pod);
         let definition = definition_of(&pod);
@@ -89,6 +92,7 @@ impl PodTask {
             definition,
             removing: false,
             repeats: Repeats::default(),
+            round: Round::first(),
             intents,
             outcomes,
             written,
@@ -102,6 +106,10 @@ impl PodTask {
     /// Works until the pod is removed and nothing of it is left.
     pub async fn run(mut self) -> TaskEnd {
         let mut last_step = Seq::ZERO;
+        if matches!(*self.control.borrow(), Control::Run(_)) {
+            let now = self.context.clock.now();
+            self.context.metrics.pods.task_started(&self.pod, now);
+        }
         loop {
             let uid = self.pod.uid.clone();
             let seen = self
@@ -109,6 +117,7 @@ impl PodTask {
                 .pleg
                 .newer(&uid, &mut self.observations, last_step)
                 .await;
+            self.context.pleg.sync_began(&uid, seen.seq);
             self.observed = seen.pod;
             self.history.note_observed(&self.observed);
             self.note_ends().await;
@@ -116,11 +125,14 @@ impl PodTask {
             let plan = self.plan(target);
             self.publish(&plan, target);
             if plan.steps.is_empty() {
+                self.round.ended(&self.context.metrics.pods, target, false);
+                self.context.pleg.sync_ended(&uid);
                 let now = self.context.clock.now();
                 self.idle(plan.wake_at.map(|at| until(at, now))).await;
                 continue;
             }
             if !self.runtime_ready() {
+                self.context.pleg.sync_ended(&uid);
                 self.wait_for_runtime().await;
                 continue;
             }
@@ -128,20 +140,25 @@ impl PodTask {
                 .repeats
                 .wait(&plan.steps, &self.observed, Instant::now())
             {
+                self.context.pleg.sync_ended(&uid);
                 self.idle(Some(wait)).await;
                 continue;
             }
             info!(pod = %self.pod.name, uid = %uid, why = %Reasons(&plan), "Pod is synchronised");
             let finished = plan.finished;
             let done = self.apply_all(plan.steps).await;
-            if finished && done {
+            let is_last = finished && done;
+            self.round
+                .ended(&self.context.metrics.pods, target, is_last);
+            if is_last {
+                self.context.pleg.sync_ended(&uid);
                 self.context.board.remove(&uid);
                 self.context.pleg.forget(&uid);
                 self.context.prober.forget(&uid);
                 self.context.intents.remove(&uid).await;
                 return TaskEnd { uid };
             }
-            last_step = self.context.pleg.now();
+            last_step = self.context.pleg.sync_ended(&uid);
         }
     }
 
@@ -159,6 +176,7 @@ impl PodTask {
                     let edited = definition != self.definition;
                     self.anew |= ended && edited;
                     self.generation += i64::from(edited);
+                    self.round.edited();
                     self.definition = definition;
                     self.written = Arc::clone(&pod);
                     self.ephemeral = Vec::new();
@@ -244,6 +262,9 @@ impl PodTask {
             (Control::Remove { grace, since }, _) => Some((*since, *grace)),
             _ => None,
         };
+        let (before, now) = (self.status.as_ref(), context.clock.now());
+        let metrics = &context.metrics.pods;
+        metrics.status(&self.pod, before, &plan.status, now);
         let entry = PodEntry {
             pod: Arc::clone(&self.pod),
             status: plan.status.clone(),
@@ -298,6 +319,7 @@ impl PodTask {
             Ok(()) = self.intents.changed() => {}
             () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {}
         }
+        self.round.woken();
     }
 
     async fn wait_for_runtime(&mut self) {
@@ -310,6 +332,7 @@ impl PodTask {
                 }
             }
         }
+        self.round.woken();
     }
 }
 

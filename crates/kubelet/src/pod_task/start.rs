@@ -251,12 +251,14 @@ impl PodTask {
             container_id: id.as_str().to_owned(),
         };
         let runtime = Arc::clone(&self.context.runtime);
-        let call = self
-            .context
-            .drain
-            .run_to_end(async move { runtime.start_container(request).await });
+        let (pleg, uid, id) = (self.context.pleg.clone(), self.pod.uid.clone(), id.clone());
+        let call = self.context.drain.run_to_end(async move {
+            pleg.starting(&id);
+            let result = runtime.start_container(request).await;
+            pleg.started(&uid, &id, result.is_ok());
+            result
+        });
         let result = self.context.throttle.run(call).await;
-        self.context.pleg.mark(&self.pod.uid);
         result.map_err(|error| StartFailure::new("RunContainerError", chain(&error)))?;
         let (kind, reason) = (EventType::Normal, "Started");
         self.event(&container.name, kind, reason, "Container started");

@@ -34,6 +34,7 @@ use crate::{
     events::{Recorder, Subject as EventSubject},
     images::PullParallelism,
     intents::IntentBoard,
+    metrics::NodeMetrics,
     pleg::PlegSettings,
     pod_task::PodEntry,
     records::RecordWriter,
@@ -55,10 +56,14 @@ pub(super) struct Node {
     folder: TempDir,
     /// What operators asked for.
     intents: TempDir,
+    /// Of the agent that was started last.
+    pub(super) metrics: Arc<NodeMetrics>,
     clock: Clock,
     /// Wall time of the model's start, in nanoseconds since 1970.
     born: i64,
     pulls: PullParallelism,
+    /// Whether the agent uses the runtime's events.
+    pub(super) events: bool,
     agent: Option<Agent>,
     /// Events of all agents.
     recorder: Recorder,
@@ -98,9 +103,11 @@ impl Node {
             net: Arc::new(FakeNet::new()),
             folder: folder(),
             intents: folder(),
+            metrics: NodeMetrics::new(),
             recorder: Recorder::new(clock.clone()),
             clock,
             pulls,
+            events: true,
             agent: None,
         }
     }
@@ -108,6 +115,7 @@ impl Node {
     /// Starts an agent.
     pub(super) fn start(&mut self) {
         assert!(self.agent.is_none(), "one agent at a time");
+        self.metrics = NodeMetrics::new();
         let parts = AgentParts {
             runtime: Arc::new(self.wire.clone()),
             images: self.sim.images(),
@@ -119,11 +127,13 @@ impl Node {
             plan: PlanSettings::default(),
             pleg: PlegSettings {
                 relist_period: Duration::from_secs(1),
+                events: self.events,
             },
             pulls: self.pulls,
             at_once: 4,
             net: Arc::clone(&self.net) as _,
             intents: IntentBoard::new(self.intents.path().to_owned()),
+            metrics: Arc::clone(&self.metrics),
         };
         let mut agent = Agent::start(parts, self.recorder.clone());
         agent.run_pods(vec![self.desired.subscribe()]);

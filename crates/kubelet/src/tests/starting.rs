@@ -1,5 +1,7 @@
 //! Pods that start, and the quiet afterwards.
 
+use std::collections::BTreeMap;
+
 use rubelet_api::status::Phase;
 use rubelet_sim::Behavior;
 use tokio::time::sleep;
@@ -7,7 +9,7 @@ use tokio::time::sleep;
 use super::node::{Node, seconds};
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_of_a_manifest_runs_and_then_only_the_relist_asks_the_runtime() {
+async fn a_pod_of_a_manifest_runs_and_then_the_runtime_is_left_alone() {
     let node = Node::new();
     let uid = node.want("web", "containers: [{name: app, image: 'app:1'}]");
     let took = node.until_running().await;
@@ -25,19 +27,41 @@ async fn a_pod_of_a_manifest_runs_and_then_only_the_relist_asks_the_runtime() {
     ];
     assert_eq!(events, expected);
 
+    // About one relist each minute, and the runtime's own status.
     sleep(seconds(10)).await;
+    let counts = calls_in_ten_minutes(&node).await;
+    assert_eq!(counts["Status"], 120);
+    let lists = counts["ListContainers"];
+    assert!((9..=11).contains(&lists), "{counts:?}");
+    assert_eq!(counts["ListPodSandbox"], lists);
+    assert_eq!(counts.len(), 3, "{counts:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_events_only_the_relist_of_each_second_asks_the_runtime() {
+    let mut node = Node::new();
+    node.stop().await;
+    node.events = false;
+    node.start();
+    node.want("web", "containers: [{name: app, image: 'app:1'}]");
+    node.until_running().await;
+    sleep(seconds(10)).await;
+    let expected = [
+        ("ListContainers", 600),
+        ("ListPodSandbox", 600),
+        ("Status", 120),
+    ];
+    assert_eq!(calls_in_ten_minutes(&node).await, expected.into());
+}
+
+async fn calls_in_ten_minutes(node: &Node) -> BTreeMap<&'static str, usize> {
     let mark = node.sim.oracle().mark();
-    sleep(seconds(60)).await;
-    let mut counts = std::collections::BTreeMap::new();
+    sleep(seconds(600)).await;
+    let mut counts = BTreeMap::new();
     for call in node.sim.oracle().calls_since(mark) {
         *counts.entry(call.call).or_insert(0) += 1;
     }
-    let expected = [
-        ("ListContainers", 60),
-        ("ListPodSandbox", 60),
-        ("Status", 12),
-    ];
-    assert_eq!(counts, expected.into());
+    counts
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use rubelet_cri::{Call, CriError, CriResult, RuntimeService, v1};
+use rubelet_cri::{Call, CriError, CriResult, EventStream, RuntimeService, v1};
 use rubelet_sim::Sim;
 
 /// The model as another process: it may finish calls whose caller died, lose track of containers,
@@ -27,6 +27,7 @@ struct State {
     unknown: BTreeSet<String>,
     reasons: BTreeMap<String, String>,
     without_address: bool,
+    stamped: bool,
     witness: Option<Arc<dyn Witness>>,
 }
 
@@ -95,6 +96,12 @@ impl Wire {
         self.state().without_address = hidden;
     }
 
+    /// Statuses of sandboxes have a time and no containers, as those of containerd 2.0.0 to 2.0.2,
+    /// or neither.
+    pub(super) fn stamp_sandboxes(&self, stamped: bool) {
+        self.state().stamped = stamped;
+    }
+
     /// All calls are seen by this witness from now on.
     pub(super) fn be_seen_by(&self, witness: Arc<dyn Witness>) {
         self.state().witness = Some(witness);
@@ -120,9 +127,13 @@ impl Wire {
             }
         } else if let Some(v1::PodSandboxStatusResponse {
             status: Some(status),
+            timestamp,
             ..
         }) = any.downcast_mut()
         {
+            if state.stamped {
+                *timestamp = self.sim.wall_now();
+            }
             if let Some(network) = status.network.as_mut().filter(|_| state.without_address) {
                 network.ip.clear();
             }
@@ -202,6 +213,10 @@ macro_rules! carry {
     ($($method:ident $request:ident $response:ident;)*) => {
         #[async_trait]
         impl RuntimeService for Wire {
+            fn container_events(&self) -> EventStream {
+                self.sim.container_events()
+            }
+
             $(async fn $method(&self, request: v1::$request) -> CriResult<v1::$response> {
                 let (finishes, ignored) = {
                     let state = self.state();

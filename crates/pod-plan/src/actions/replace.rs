@@ -100,6 +100,7 @@ fn short_lived(observed: &ObservedPod, now: Timestamp) -> Option<Timestamp> {
     } else {
         RETRY_MAX
     };
-    // After a step back of the clock it counts as old.
-    (unusable && newest.created_at <= now).then(|| after(newest.created_at, pause))
+    // After a step back of the clock it counts as old. Clocks of two processes may differ a little.
+    let is_past = newest.created_at <= after(now, RETRY_INITIAL);
+    (unusable && is_past).then(|| after(newest.created_at, pause))
 }

@@ -1,5 +1,7 @@
 //! `rubelet events`: what happened, oldest first.
 
+mod pleg;
+
 use rubelet_server::{Resource, clock, table::event_times};
 use serde_json::Value;
 
@@ -14,7 +16,24 @@ use super::{
 
 /// Shows events
 #[derive(Debug, Clone, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct EventsArgs {
+    #[command(subcommand)]
+    of: Option<EventsOf>,
+    #[command(flatten)]
+    shown: ShownArgs,
+}
+
+/// Other events than those of the Kubernetes API.
+#[derive(Debug, Clone, clap::Subcommand)]
+enum EventsOf {
+    /// Show what the Pod Lifecycle Event Generator told pods' tasks, and how long that took
+    Pleg(ShownArgs),
+}
+
+/// Which events are shown, and how.
+#[derive(Debug, Clone, clap::Args)]
+struct ShownArgs {
     /// Only events of one pod: pod/NAME, NAME, or the beginning of a name
     #[arg(long = "for", value_name = "POD")]
     pod: Option<String>,
@@ -47,6 +66,17 @@ pub(super) async fn run(
     args: EventsArgs,
     terminal: &mut Terminal<'_>,
 ) -> Result<(), Failure> {
+    match args.of {
+        Some(EventsOf::Pleg(shown)) => pleg::run(agent, shown, terminal).await,
+        None => of_the_api(agent, args.shown, terminal).await,
+    }
+}
+
+async fn of_the_api(
+    agent: &Agent,
+    args: ShownArgs,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), Failure> {
     let namespace = args.namespace.namespace();
     let fields = match &args.pod {
         Some(pod) => Some(of_pod(&full_name(agent, parse_pod(pod)?, namespace).await?)),
@@ -74,13 +104,17 @@ pub(super) async fn run(
         return watch::follow(agent, &selection, events, &mut printer, terminal).await;
     }
     if events.items.is_empty() && !printer.prints_nothing_too() {
-        terminal.note(&match namespace {
-            Some(namespace) => format!("No events found in namespace {namespace:?}."),
-            None => "No events found.".to_owned(),
-        });
+        nothing_found(namespace, terminal);
         return Ok(());
     }
     printer.list(&events.items.iter().collect::<Vec<&Value>>(), now, terminal)
+}
+
+fn nothing_found(namespace: Option<&str>, terminal: &mut Terminal<'_>) {
+    terminal.note(&match namespace {
+        Some(namespace) => format!("No events found in namespace {namespace:?}."),
+        None => "No events found.".to_owned(),
+    });
 }
 
 /// Events outlive their pod, so a name that no pod has is taken as it is.

@@ -188,7 +188,7 @@ fn short_name(resource: Resource, object: &Value) -> Option<&str> {
             name.strip_suffix(node)?.strip_suffix('-')
         }
         Resource::Manifests => name.rsplit_once('/').map(|(_, file)| file),
-        Resource::Events => None,
+        Resource::Events | Resource::LifecycleEvents => None,
     }
 }
 

@@ -3,6 +3,7 @@
 mod actions;
 mod config;
 mod events;
+mod events_pleg;
 mod fixture;
 mod get;
 mod logs;

@@ -9,6 +9,7 @@ use http::StatusCode;
 use rubelet_base::Backoff;
 use rubelet_server::{Resource, clock};
 use serde_json::Value;
+use tokio::time::{Instant, sleep_until};
 
 use super::{
     agent::{Agent, CallError, Objects, Pieces, collection},
@@ -59,6 +60,40 @@ impl Selection {
     }
 }
 
+/// What becomes of changes that are followed.
+pub(super) trait Show {
+    /// An object is new, or has changed.
+    fn changed(&mut self, object: &Value, terminal: &mut Terminal<'_>) -> Result<(), Failure>;
+
+    /// An object that was shown is gone; this is its last state.
+    fn gone(&mut self, object: &Value, terminal: &mut Terminal<'_>) -> Result<(), Failure>;
+
+    /// When something is to be shown that has waited long enough.
+    fn due(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Shows what has waited long enough.
+    fn show_due(&mut self, _: &mut Terminal<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Nothing more comes: shows what still waits.
+    fn end(&mut self, _: &mut Terminal<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl Show for Printer {
+    fn changed(&mut self, object: &Value, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+        self.single(object, clock::now(), terminal)
+    }
+
+    fn gone(&mut self, object: &Value, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+        self.single(object, clock::now(), terminal)
+    }
+}
+
 /// When the agent that runs now first saw the pod's manifest.
 const CONFIG_SEEN: &str = "kubernetes.io/config.seen";
 
@@ -83,12 +118,12 @@ fn state(object: &Value) -> Value {
     state
 }
 
-/// Prints every change after `listed`, which has been printed, until Ctrl-C or until nobody reads.
+/// Shows every change after `listed`, which has been shown, until Ctrl-C or until nobody reads.
 pub(super) async fn follow(
     agent: &Agent,
     selection: &Selection,
     listed: Objects,
-    printer: &mut Printer,
+    show: &mut dyn Show,
     terminal: &mut Terminal<'_>,
 ) -> Result<(), Failure> {
     let follower = Follower {
@@ -99,20 +134,21 @@ pub(super) async fn follow(
             .iter()
             .map(|object| (key(object), state(object)))
             .collect(),
-        printer,
-        terminal,
+        show: &mut *show,
+        terminal: &mut *terminal,
     };
     tokio::select! {
-        ended = follower.run(listed.version) => ended,
-        interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
+        ended = follower.run(listed.version) => return ended,
+        interrupted = tokio::signal::ctrl_c() => interrupted?,
     }
+    show.end(terminal)
 }
 
 struct Follower<'a, 'b> {
     agent: &'a Agent,
     selection: &'a Selection,
     printed: Printed,
-    printer: &'a mut Printer,
+    show: &'a mut dyn Show,
     terminal: &'a mut Terminal<'b>,
 }
 
@@ -134,7 +170,19 @@ impl Follower<'_, '_> {
     /// Prints the changes of one stream until it ends, in whichever way.
     async fn print_changes(&mut self, mut stream: Pieces) -> Result<(), Failure> {
         let mut buffer = Vec::new();
-        while let Some(Ok(piece)) = stream.next().await {
+        loop {
+            let due = self.show.due();
+            // Cancel safety: a piece is taken as a whole or not at all; the timer is set anew.
+            let piece = tokio::select! {
+                piece = stream.next() => piece,
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    self.show.show_due(self.terminal)?;
+                    continue;
+                }
+            };
+            let Some(Ok(piece)) = piece else {
+                return Ok(());
+            };
             buffer.extend_from_slice(&piece);
             while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = buffer.drain(..=end).collect();
@@ -145,7 +193,6 @@ impl Follower<'_, '_> {
                 }
             }
         }
-        Ok(())
     }
 
     /// False when the stream says that it can't go on.
@@ -156,7 +203,7 @@ impl Follower<'_, '_> {
             // The server may report the end of what it only suspects to have been seen.
             Some("DELETED") => {
                 if self.printed.remove(&key(object)).is_some() {
-                    self.printer.single(object, clock::now(), self.terminal)?;
+                    self.show.gone(object, self.terminal)?;
                 }
             }
             Some("BOOKMARK") => {}
@@ -171,7 +218,7 @@ impl Follower<'_, '_> {
             return Ok(());
         }
         self.printed.insert(key(object), state);
-        self.printer.single(object, clock::now(), self.terminal)
+        self.show.changed(object, self.terminal)
     }
 
     /// Waits for the agent, lists, and prints what has changed meanwhile.

@@ -17,6 +17,7 @@ use rubelet_kubelet::{
     host::{HostSettings, LocalHost},
     images::PullParallelism,
     intents::IntentBoard,
+    metrics::NodeMetrics,
     pleg::PlegSettings,
     pod_host::PodHost,
     records::RecordWriter,
@@ -26,7 +27,7 @@ use rubelet_probes::Prober;
 use rubelet_server::UnixSocket;
 use rubelet_server::{KUBERNETES_MAJOR, KUBERNETES_MINOR};
 
-use super::node::Node;
+use super::{calls::CountCalls, node::Node};
 
 /// So many sandboxes and containers are started or stopped at once for each processor.
 const AT_ONCE_PER_CPU: u64 = 4;
@@ -120,19 +121,23 @@ pub(super) fn agent(
     root: &Path,
     clock: Clock,
     host: Arc<dyn PodHost>,
+    metrics: Arc<NodeMetrics>,
 ) -> anyhow::Result<AgentParts> {
     let config = &resolved.config;
     let timeouts = Timeouts {
         request: config.runtime_request_timeout,
     };
     let endpoint = &config.container_runtime_endpoint;
+    let counter = Arc::new(CountCalls::new(Arc::clone(&metrics)));
     let runtime = CriClient::connect_lazy(endpoint, timeouts)
-        .map_err(|error| anyhow!("containerRuntimeEndpoint: {error}"))?;
+        .map_err(|error| anyhow!("containerRuntimeEndpoint: {error}"))?
+        .with_observer(Arc::clone(&counter) as _);
     let images = match config.image_service_endpoint.as_str() {
         "" => runtime.clone(),
         other if other == endpoint => runtime.clone(),
         other => CriClient::connect_lazy(other, timeouts)
-            .map_err(|error| anyhow!("imageServiceEndpoint: {error}"))?,
+            .map_err(|error| anyhow!("imageServiceEndpoint: {error}"))?
+            .with_observer(counter),
     };
     let pulls = match (
         config.serialize_image_pulls,
@@ -150,6 +155,7 @@ pub(super) fn agent(
         clock,
         records: RecordWriter::new(records_folder(root)),
         intents: IntentBoard::new(intents_folder(root)),
+        metrics,
         net: Arc::new(Prober::new(&format!(
             "{KUBERNETES_MAJOR}.{KUBERNETES_MINOR}"
         ))),
@@ -160,6 +166,7 @@ pub(super) fn agent(
         },
         pleg: PlegSettings {
             relist_period: resolved.rubelet.relist_period,
+            events: resolved.gates.enabled("EventedPLEG"),
         },
         pulls,
         at_once: match resolved.rubelet.runtime_calls_at_once {

@@ -2,5 +2,6 @@
 
 mod actions;
 mod fixture;
+mod lifecycle;
 mod pods;
 mod why;

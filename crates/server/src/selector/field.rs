@@ -59,6 +59,14 @@ const EVENT: Fields = &[
     ("type", &["/type"]),
 ];
 
+const LIFECYCLE: Fields = &[
+    ("cause", &["/cause"]),
+    ("container", &["/container"]),
+    ("pod.name", &["/pod/name"]),
+    ("pod.uid", &["/pod/uid"]),
+    ("type", &["/type"]),
+];
+
 const MANIFEST: Fields = &[("status.state", &["/status/state"])];
 
 impl FieldSelector {
@@ -149,6 +157,7 @@ fn place(resource: Resource, path: &str) -> Option<Place> {
         Resource::Pods => POD,
         Resource::Events => EVENT,
         Resource::Manifests => MANIFEST,
+        Resource::LifecycleEvents => LIFECYCLE,
     };
     match path {
         "metadata.name" => Some(Place::Name),

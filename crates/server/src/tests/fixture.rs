@@ -28,6 +28,7 @@ pub(super) struct FakeNode {
     pub(super) pods: Arc<Collection>,
     pub(super) events: Arc<Collection>,
     pub(super) manifests: Arc<Collection>,
+    pub(super) lifecycle: Arc<Collection>,
     pub(super) log: Mutex<Option<LogAnswer>>,
     /// What was done to pods, in words, oldest first.
     pub(super) done: Mutex<Vec<String>>,
@@ -44,6 +45,7 @@ impl Default for FakeNode {
             pods: collection(),
             events: collection(),
             manifests: collection(),
+            lifecycle: collection(),
             log: Mutex::default(),
             done: Mutex::default(),
             refusal: Mutex::default(),
@@ -59,6 +61,7 @@ impl FakeNode {
             Resource::Pods => &self.pods,
             Resource::Events => &self.events,
             Resource::Manifests => &self.manifests,
+            Resource::LifecycleEvents => &self.lifecycle,
         }
     }
 }
@@ -127,6 +130,9 @@ impl NodeView for FakeNode {
     }
     fn ready(&self) -> Result<(), String> {
         self.ready.lock().unwrap().clone()
+    }
+    fn metrics(&self) -> String {
+        "# TYPE a counter\na 1\n".to_owned()
     }
     fn summary(&self) -> String {
         format!("{} pods", self.pods.listing().items.len())

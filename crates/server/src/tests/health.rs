@@ -72,7 +72,26 @@ async fn readiness_waits_for_the_node_and_liveness_does_not() {
 }
 
 #[tokio::test]
-async fn the_health_port_serves_health_and_nothing_else() {
+async fn metrics_are_in_the_text_format_of_prometheus() {
+    let server = TestServer::start().await;
+    let reply = server.get("/metrics").await;
+    assert_eq!(
+        (reply.code, reply.body.as_str()),
+        (200, "# TYPE a counter\na 1\n")
+    );
+    let kind = "content-type: text/plain; version=0.0.4; charset=utf-8\r\n";
+    assert!(reply.headers.contains(kind), "{}", reply.headers);
+    let refused = server.request("POST", "/metrics", "").await;
+    assert_eq!(refused.code, 405);
+    assert!(
+        refused.headers.contains("allow: get"),
+        "{}",
+        refused.headers
+    );
+}
+
+#[tokio::test]
+async fn the_health_port_serves_health_and_metrics_and_nothing_else() {
     let listener = bind_health("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let address = listener.local_addr().unwrap();
     let taken = bind_health(address).await.expect_err("the port is taken");
@@ -90,6 +109,11 @@ async fn the_health_port_serves_health_and_nothing_else() {
         ("/healthz/syncloop", "HTTP/1.1 200 ", "\r\n\r\nok"),
         ("/healthz/ping", "HTTP/1.1 200 ", "\r\n\r\nok"),
         ("/healthz/log", "HTTP/1.1 200 ", "\r\n\r\nok"),
+        (
+            "/metrics",
+            "HTTP/1.1 200 ",
+            "\r\n\r\n# TYPE a counter\na 1\n",
+        ),
         ("/readyz", "HTTP/1.1 404 ", ""),
         ("/api/v1/pods", "HTTP/1.1 404 ", ""),
         ("/configz", "HTTP/1.1 404 ", ""),

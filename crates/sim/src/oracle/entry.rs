@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use rubelet_cri::CriErrorKind;
+use rubelet_cri::{ContainerEvent, CriErrorKind};
 
 use crate::Subject;
 
@@ -28,6 +28,16 @@ pub struct Instance {
     pub name: String,
     /// The attempt in its own metadata.
     pub attempt: u32,
+}
+
+impl Instance {
+    /// What calls and events about it are about.
+    pub(crate) fn subject(&self) -> Subject {
+        Subject {
+            id: Some(self.id.clone()),
+            ..Subject::container(&self.pod_uid, &self.name)
+        }
+    }
 }
 
 /// How a call ended for its caller.
@@ -109,6 +119,20 @@ pub enum What {
     RuntimeDown,
     /// The runtime answers again.
     RuntimeUp,
+    /// A stream of events was opened; it has this number.
+    EventStreamOpened(u64),
+    /// A stream of events ended: well, by an error, or because its reader dropped it.
+    EventStreamEnded { stream: u64, outcome: Outcome },
+    /// The runtime told an event, the true one; it has this number.
+    EventEmitted(u64, Arc<ContainerEvent>),
+    /// A reader of a stream got the event with this number, as it came.
+    EventDelivered {
+        number: u64,
+        stream: u64,
+        event: Arc<ContainerEvent>,
+    },
+    /// Nobody will get the event with this number, for this reason.
+    EventLost(u64, &'static str),
 }
 
 impl fmt::Display for Entry {
@@ -187,6 +211,41 @@ impl fmt::Display for What {
             Self::ImageRemoved(image) => write!(f, "image removed: {image}"),
             Self::RuntimeDown => f.write_str("runtime down"),
             Self::RuntimeUp => f.write_str("runtime up"),
+            Self::EventStreamOpened(stream) => write!(f, "events #{stream} ..."),
+            Self::EventStreamEnded { stream, outcome } => match outcome {
+                Outcome::Done => write!(f, "events #{stream} end"),
+                Outcome::Dropped => write!(f, "events #{stream} dropped"),
+                Outcome::Failed(kind, message) => {
+                    write!(f, "events #{stream} {kind}: {message}")
+                }
+            },
+            Self::EventEmitted(number, event) => {
+                write!(f, "event {number} told: {}", EventText(event))
+            }
+            Self::EventDelivered {
+                number,
+                stream,
+                event,
+            } => write!(f, "events #{stream} got {number}: {}", EventText(event)),
+            Self::EventLost(number, why) => write!(f, "event {number} lost: {why}"),
         }
+    }
+}
+
+/// An event on one line.
+struct EventText<'a>(&'a ContainerEvent);
+
+impl fmt::Display for EventText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let event = self.0;
+        let kind = event.kind.as_str_name();
+        let short = kind.trim_start_matches("CONTAINER_");
+        let pod = event.pod_uid.as_deref().unwrap_or("?");
+        write!(
+            f,
+            "{} pod={pod} id={}",
+            short.trim_end_matches("_EVENT"),
+            event.container
+        )
     }
 }

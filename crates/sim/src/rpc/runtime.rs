@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use rubelet_cri::{CriResult, RuntimeService, v1};
+use rubelet_cri::{CriResult, EventStream, RuntimeService, v1};
+use tokio::time::sleep;
 
-use super::exec;
+use super::{events, exec};
 use crate::{Sim, state::State};
 
 #[async_trait]
@@ -56,8 +57,22 @@ impl RuntimeService for Sim {
         &self,
         request: v1::RemovePodSandboxRequest,
     ) -> CriResult<v1::RemovePodSandboxResponse> {
-        self.at_once(self.about(&request), request, State::remove_pod_sandbox)
-            .await
+        let effect = |request: v1::RemovePodSandboxRequest| async move {
+            let id = request.pod_sandbox_id;
+            let lag = self.with(|state| {
+                state.empty_sandbox(&id);
+                if state.removal_lag.is_zero() {
+                    state.forget_sandbox(&id);
+                }
+                state.removal_lag
+            });
+            if !lag.is_zero() {
+                sleep(lag).await;
+                self.with(|state| state.forget_sandbox(&id));
+            }
+            Ok(v1::RemovePodSandboxResponse::default())
+        };
+        self.call(self.about(&request), request, effect).await
     }
 
     async fn pod_sandbox_status(
@@ -176,6 +191,10 @@ impl RuntimeService for Sim {
     ) -> CriResult<v1::ListContainerStatsResponse> {
         self.at_once(self.about(&request), request, State::list_container_stats)
             .await
+    }
+
+    fn container_events(&self) -> EventStream {
+        events::open(self)
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use rubelet_cri::v1;
+use rubelet_cri::v1::{
+    self,
+    ContainerEventType::{ContainerCreatedEvent, ContainerDeletedEvent},
+};
 
 use super::{Refusal, State, filter};
 use crate::{Behavior, Instance, What};
@@ -19,6 +22,8 @@ pub(crate) struct Container {
     pub(super) resources: Option<v1::ContainerResources>,
     pub(crate) memory: u64,
     pub(crate) log: Vec<String>,
+    /// What the runtime says its state is, where that is not the truth.
+    pub(crate) claim: Option<v1::ContainerState>,
 }
 
 pub(super) enum Phase {
@@ -33,11 +38,17 @@ pub(super) enum Phase {
         code: i32,
         reason: String,
         message: String,
+        /// When the reason becomes known; before, it is the one that goes with the code.
+        known: Duration,
     },
 }
 
 impl Container {
+    /// What the runtime says of it.
     pub(crate) fn state(&self) -> v1::ContainerState {
+        if let Some(claim) = self.claim {
+            return claim;
+        }
         match self.phase {
             Phase::Created => v1::ContainerState::ContainerCreated,
             Phase::Running { .. } => v1::ContainerState::ContainerRunning,
@@ -47,6 +58,14 @@ impl Container {
 
     pub(crate) fn is_running(&self) -> bool {
         matches!(self.phase, Phase::Running { .. })
+    }
+
+    /// How long after its end the runtime learns why.
+    pub(super) fn reason_lag(&self) -> Duration {
+        match &self.phase {
+            Phase::Running { behavior, .. } => behavior.reason_lag,
+            _ => Duration::ZERO,
+        }
     }
 
     pub(super) fn metadata(&self) -> Option<v1::ContainerMetadata> {
@@ -68,7 +87,7 @@ impl Container {
         }
     }
 
-    fn status(&self, image: Option<&v1::Image>) -> v1::ContainerStatus {
+    fn status(&self, image: Option<&v1::Image>, now: Duration) -> v1::ContainerStatus {
         let first =
             |names: fn(&v1::Image) -> &Vec<String>| image.and_then(|image| names(image).first());
         let name = first(|image| &image.repo_tags).or(first(|image| &image.repo_digests));
@@ -77,20 +96,26 @@ impl Container {
             image: name.unwrap_or(&self.image_id).clone(),
             ..self.config.image.clone().unwrap_or_default()
         };
+        let ended = self.state() == v1::ContainerState::ContainerExited;
         let (exit_code, reason, message) = match &self.phase {
+            Phase::Exited { code, known, .. } if ended && now < *known => {
+                (*code, plain_reason(*code).to_owned(), String::new())
+            }
             Phase::Exited {
                 code,
                 reason,
                 message,
-            } => (*code, reason.clone(), message.clone()),
+                ..
+            } if ended => (*code, reason.clone(), message.clone()),
             _ => (0, String::new(), String::new()),
         };
+        let finished_at = if ended { self.finished_at } else { 0 };
         let mut status = v1::ContainerStatus {
             id: self.instance.id.clone(),
             metadata: self.metadata(),
             created_at: self.created_at,
             started_at: self.started_at,
-            finished_at: self.finished_at,
+            finished_at,
             exit_code,
             image: Some(spec),
             image_ref: digest.clone(),
@@ -111,6 +136,11 @@ impl Container {
         });
         status
     }
+}
+
+/// The reason that goes with an exit code, where nothing else is known.
+pub(super) fn plain_reason(code: i32) -> &'static str {
+    if code == 0 { "Completed" } else { "Error" }
 }
 
 /// An absolute log path, as far as the sandbox and the container say where logs go.
@@ -187,10 +217,12 @@ impl State {
             }),
             memory: 0,
             log: Vec::new(),
+            claim: None,
             config,
         };
         self.containers.insert(id.clone(), container);
-        self.note(What::ContainerCreated(instance));
+        self.note(What::ContainerCreated(instance.clone()));
+        self.tell_of_container(ContainerCreatedEvent, self.clock.now(), &instance);
         Ok(v1::CreateContainerResponse { container_id: id })
     }
 
@@ -208,8 +240,15 @@ impl State {
     ) -> Result<v1::ListContainersResponse, Refusal> {
         let all = self.containers.values();
         let some = all.filter(|container| filter::container(request.filter.as_ref(), container));
+        let mut items: Vec<_> = some
+            .map(|container| (container.instance.clone(), container.summary()))
+            .collect();
+        let lists = &mut self.faults.lists;
+        lists.shorten("ListContainers", &mut items, |(instance, _)| {
+            instance.subject()
+        });
         Ok(v1::ListContainersResponse {
-            containers: some.map(Container::summary).collect(),
+            containers: items.into_iter().map(|(_, summary)| summary).collect(),
         })
     }
 
@@ -220,7 +259,7 @@ impl State {
         let container = self.container(&request.container_id)?;
         let image = self.images.find(&container.image_id);
         Ok(v1::ContainerStatusResponse {
-            status: Some(container.status(image)),
+            status: Some(container.status(image, self.clock.now())),
             ..Default::default()
         })
     }
@@ -265,7 +304,8 @@ impl State {
         self.kill(id);
         if let Some(container) = self.containers.remove(id) {
             self.release_name(id);
-            self.note(What::ContainerRemoved(container.instance));
+            self.note(What::ContainerRemoved(container.instance.clone()));
+            self.tell_of_container(ContainerDeletedEvent, self.clock.now(), &container.instance);
         }
     }
 }

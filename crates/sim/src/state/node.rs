@@ -34,6 +34,7 @@ impl State {
         }
         self.node.up = !down;
         if down {
+            self.forget_events();
             self.note(What::RuntimeDown);
         } else {
             self.node.boots += 1;

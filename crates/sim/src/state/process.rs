@@ -2,11 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use rubelet_cri::v1;
+use rubelet_cri::v1::{
+    self,
+    ContainerEventType::{ContainerStartedEvent, ContainerStoppedEvent},
+};
 
-use super::{Container, Refusal, State, container::Phase};
+use super::{
+    Refusal, State,
+    container::{Phase, plain_reason},
+};
 use crate::{
-    Behavior, Entry, Exec, Instance, Start, What,
+    Behavior, Exec, Instance, Start, What,
     behavior::{Exit, Term},
     clock::wall,
     sim::Wait,
@@ -49,6 +55,9 @@ impl State {
             .exit
             .as_ref()
             .map(|exit| (now + exit.after, exit.code, exit.reason));
+        if let Some((at, ..)) = end {
+            self.exits.insert((at, instance.id.clone()));
+        }
         if let Some(container) = self.containers.get_mut(&instance.id) {
             container.started_at = started_at;
             container.log.clone_from(&behavior.prints);
@@ -58,12 +67,14 @@ impl State {
                 termed: false,
             };
         }
-        self.note(What::ContainerStarted(instance));
+        self.note(What::ContainerStarted(instance.clone()));
+        self.tell_of_container(ContainerStartedEvent, now, &instance);
         Ok(v1::StartContainerResponse::default())
     }
 
     fn fail_start(&mut self, instance: &Instance, message: &str) {
         let finished_at = self.clock.stamp();
+        let known = self.clock.now();
         let Some(container) = self.containers.get_mut(&instance.id) else {
             return;
         };
@@ -72,6 +83,7 @@ impl State {
             code: START_ERROR.0,
             reason: START_ERROR.1.to_owned(),
             message: message.to_owned(),
+            known,
         };
         let instance = container.instance.clone();
         self.note(What::ContainerNotStarted(instance));
@@ -101,19 +113,21 @@ impl State {
     /// Lets everything happen that was to happen by now without anybody's doing.
     pub(crate) fn settle(&mut self) {
         let now = self.clock.now();
-        let due = |container: &Container| match &container.phase {
-            Phase::Running { end: Some(end), .. } if end.0 <= now => Some(*end),
-            _ => None,
-        };
-        loop {
-            let all = self.containers.values();
-            let due = all.filter_map(|container| Some((due(container)?, &container.instance.id)));
-            let Some(((at, code, reason), id)) = due.min_by_key(|((at, ..), _)| *at) else {
-                return;
+        while let Some((at, id)) = self.exits.first().filter(|(at, _)| *at <= now).cloned() {
+            let end = match self.containers.get(&id).map(|container| &container.phase) {
+                Some(Phase::Running { end, .. }) => *end,
+                _ => None,
             };
-            let id = id.clone();
-            self.exit(&id, at, code, reason);
+            if let Some((at, code, reason)) = end {
+                self.exit(&id, at, code, reason);
+            }
+            self.exits.remove(&(at, id));
         }
+    }
+
+    /// When the next container will end by itself.
+    pub(crate) fn next_exit(&self) -> Option<Duration> {
+        self.exits.first().map(|(at, _)| *at)
     }
 
     /// Ends a running container's process. An empty reason is the one that goes with the code.
@@ -125,24 +139,33 @@ impl State {
         let Some(container) = running else {
             return;
         };
-        let reason = match (reason, code) {
-            ("", 0) => "Completed",
-            ("", _) => "Error",
-            (reason, _) => reason,
+        let (reason, known) = match reason {
+            "" => (plain_reason(code), at),
+            reason => (reason, at + container.reason_lag()),
         };
+        if let Phase::Running {
+            end: Some((planned, ..)),
+            ..
+        } = &container.phase
+        {
+            self.exits.remove(&(*planned, id.to_owned()));
+        }
         // Started and ended within the clock's grain is still started before it ended.
         container.finished_at = wall(at).max(container.started_at + 1);
         container.phase = Phase::Exited {
             code,
             reason: reason.to_owned(),
             message: String::new(),
+            known,
         };
+        let instance = container.instance.clone();
         let what = What::ContainerExited {
-            instance: container.instance.clone(),
+            instance: instance.clone(),
             code,
             reason: reason.to_owned(),
         };
-        self.log.push(Entry { at, what });
+        self.note_at(at, what);
+        self.tell_of_container(ContainerStoppedEvent, at, &instance);
     }
 
     /// SIGKILL, for a container that runs.
@@ -171,7 +194,10 @@ impl State {
         if let Term::Exit { after, code } = behavior.term {
             let by = now + after;
             if end.is_none_or(|(at, ..)| at > by) {
-                *end = Some((by, code, ""));
+                if let Some((planned, ..)) = end.replace((by, code, "")) {
+                    self.exits.remove(&(planned, id.to_owned()));
+                }
+                self.exits.insert((by, id.to_owned()));
             }
         }
         let instance = container.instance.clone();

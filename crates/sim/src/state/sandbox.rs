@@ -1,9 +1,14 @@
 //! Sandboxes.
 
-use rubelet_cri::v1;
+use rubelet_cri::v1::{
+    self,
+    ContainerEventType::{
+        ContainerCreatedEvent, ContainerDeletedEvent, ContainerStartedEvent, ContainerStoppedEvent,
+    },
+};
 
 use super::{Refusal, State, filter};
-use crate::What;
+use crate::{EventFlavour, What, list_fault};
 
 pub(crate) struct Sandbox {
     pub(crate) id: String,
@@ -109,7 +114,10 @@ impl State {
             pod_uid: sandbox.metadata.uid.clone(),
             attempt: sandbox.metadata.attempt,
         });
+        let uid = sandbox.metadata.uid.clone();
         self.sandboxes.insert(id.clone(), sandbox);
+        self.tell_of_sandbox(ContainerCreatedEvent, &id, &uid);
+        self.tell_of_sandbox(ContainerStartedEvent, &id, &uid);
         Ok(v1::RunPodSandboxResponse { pod_sandbox_id: id })
     }
 
@@ -122,14 +130,6 @@ impl State {
         }
         self.end_sandbox(&request.pod_sandbox_id);
         Ok(v1::StopPodSandboxResponse::default())
-    }
-
-    pub(crate) fn remove_pod_sandbox(
-        &mut self,
-        request: &v1::RemovePodSandboxRequest,
-    ) -> Result<v1::RemovePodSandboxResponse, Refusal> {
-        self.drop_sandbox(&request.pod_sandbox_id);
-        Ok(v1::RemovePodSandboxResponse::default())
     }
 
     pub(crate) fn pod_sandbox_status(
@@ -150,10 +150,12 @@ impl State {
         request: &v1::ListPodSandboxRequest,
     ) -> Result<v1::ListPodSandboxResponse, Refusal> {
         let all = self.sandboxes.values();
-        let items = all.filter(|sandbox| filter::sandbox(request.filter.as_ref(), sandbox));
-        Ok(v1::ListPodSandboxResponse {
-            items: items.map(Sandbox::summary).collect(),
-        })
+        let some = all.filter(|sandbox| filter::sandbox(request.filter.as_ref(), sandbox));
+        let mut items = some.map(Sandbox::summary).collect();
+        self.faults
+            .lists
+            .shorten("ListPodSandbox", &mut items, list_fault::of_sandbox);
+        Ok(v1::ListPodSandboxResponse { items })
     }
 
     /// The pause process ends and the network goes; the containers are left as they are.
@@ -163,19 +165,36 @@ impl State {
         };
         sandbox.ready = false;
         sandbox.ip.clear();
-        let stopped = What::SandboxStopped {
+        let uid = sandbox.metadata.uid.clone();
+        self.note(What::SandboxStopped {
             id: id.to_owned(),
-            pod_uid: sandbox.metadata.uid.clone(),
-        };
-        self.note(stopped);
+            pod_uid: uid.clone(),
+        });
+        self.tell_of_sandbox(ContainerStoppedEvent, id, &uid);
     }
 
     /// The sandbox goes with all that is in it.
     pub(crate) fn drop_sandbox(&mut self, id: &str) {
+        self.empty_sandbox(id);
+        self.forget_sandbox(id);
+    }
+
+    /// All that is in the sandbox goes, and its removal is told while it is still there.
+    pub(crate) fn empty_sandbox(&mut self, id: &str) {
+        self.events.hushed = self.events.flavour == EventFlavour::CriO;
         for container in self.containers_in(id) {
             self.drop_container(&container);
         }
+        self.events.hushed = false;
         self.end_sandbox(id);
+        if let Some(sandbox) = self.sandboxes.get(id) {
+            let uid = sandbox.metadata.uid.clone();
+            self.tell_of_sandbox(ContainerDeletedEvent, id, &uid);
+        }
+    }
+
+    /// The empty sandbox is gone.
+    pub(crate) fn forget_sandbox(&mut self, id: &str) {
         if let Some(sandbox) = self.sandboxes.remove(id) {
             self.release_name(id);
             self.note(What::SandboxRemoved {

@@ -1,12 +1,12 @@
-//! The newest containerd that runs on this machine, unpacked from its Debian package into a
-//! private folder; the host's own is neither used nor replaced.
+//! A containerd that runs on this machine, the newest or one of a certain line, unpacked from its
+//! Debian package into a private folder; the host's own is neither used nor replaced.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{codename, private_apt};
+use super::{codename, line::Line, private_apt};
 use crate::command::stdout_of;
 use crate::scratch::lock::HostLock;
 use crate::target_dir;
@@ -60,29 +60,51 @@ impl Binaries {
 /// # Errors
 /// When no suite has a containerd that can be downloaded and that runs here.
 pub fn ensure() -> Result<Binaries> {
-    let _lock = HostLock::take()?;
-    let cache = target_dir::cache()?;
-    let wanted = std::env::var(SUITE_VARIABLE).ok();
     let host = codename()?;
+    let wanted = std::env::var(SUITE_VARIABLE).ok();
     let suites: Vec<&str> = match &wanted {
         Some(suite) => vec![suite],
         None => SUITES.into_iter().chain([host.as_str()]).collect(),
     };
+    find(&host, &suites, None)
+}
+
+/// A containerd of `line`: one unpacked by an earlier run if there is one, else the newest of its
+/// line that can be had.
+///
+/// # Errors
+/// When none of the suites that may have this line has one that can be downloaded and that runs
+/// here.
+pub fn ensure_line(line: Line) -> Result<Binaries> {
+    find(&codename()?, line.suites(), Some(line))
+}
+
+/// The first containerd of `suites`, of a certain line if one is wanted.
+fn find(host: &str, suites: &[&str], line: Option<Line>) -> Result<Binaries> {
+    let _lock = HostLock::take()?;
+    let cache = target_dir::cache()?;
     let unpacked = unpacked(&cache);
-    if let Some(found) = suites
-        .iter()
-        .find_map(|suite| unpacked.iter().find(|found| found.suite == *suite))
-    {
+    let fits = |found: &Binaries| line.is_none_or(|line| line.holds(&found.version));
+    let ready = |suite: &&str| {
+        let mut of_suite = unpacked.iter().filter(|found| found.suite == *suite);
+        of_suite.find(|found| fits(found))
+    };
+    if let Some(found) = suites.iter().find_map(ready) {
         return Ok(found.clone());
     }
     let mut reasons = Vec::new();
     for suite in suites {
-        match fetch(&cache, &host, suite) {
-            Ok(binaries) => return Ok(binaries),
+        match fetch(&cache, host, suite) {
+            Ok(found) if fits(&found) => return Ok(found),
+            Ok(found) => reasons.push(format!("{suite}: it has version {}", found.version)),
             Err(error) => reasons.push(format!("{suite}: {error:#}")),
         }
     }
-    bail!("no containerd to test with:\n  {}", reasons.join("\n  "))
+    let of_line = line.map(|line| format!(" {line}")).unwrap_or_default();
+    bail!(
+        "no containerd{of_line} to test with:\n  {}",
+        reasons.join("\n  ")
+    )
 }
 
 /// What earlier runs left in the cache and still runs.
@@ -118,7 +140,10 @@ fn fetch(cache: &Path, host: &str, suite: &str) -> Result<Binaries> {
     let binaries = Binaries::at(&unpacked).context("it does not run here")?;
     let dir = cache.join(format!("containerd-{suite}-{}", binaries.version));
     if dir.exists() {
-        // It was passed over above, so it doesn't run.
+        // Another run may use it, unless it doesn't run.
+        if let Ok(found) = Binaries::at(&dir) {
+            return Ok(found);
+        }
         std::fs::remove_dir_all(&dir)?;
     }
     // The rename comes last, so that a folder with this name is always complete.

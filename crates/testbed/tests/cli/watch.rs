@@ -6,6 +6,40 @@ use crate::outside::children::Lines;
 use crate::outside::{self, PodText, TIMEOUT, states};
 
 #[test]
+fn lifecycle_events_show_their_cause_and_how_long_it_took() {
+    let (containerd, agent) = outside::with_pods(&[PodText::new("web")]);
+    let truth = containerd.truth().unwrap();
+    let mut events = Lines::start(agent.cli_command().args(["events", "pleg", "-w"]));
+    events.wait("headings", TIMEOUT, |line| line.starts_with("TIME "));
+    let shows = |events: &mut Lines, kind: &str| {
+        let wanted = |line: &str| line.contains(" main ") && line.contains(kind);
+        events.wait(kind, TIMEOUT, wanted)
+    };
+    shows(&mut events, "ContainerStarted");
+    let main = truth.running("web-testnode", "main").unwrap().unwrap();
+    processes::kill(truth.pid(&main.id).unwrap()).unwrap();
+    let died = shows(&mut events, "ContainerDied");
+    let cells: Vec<&str> = died
+        .split("   ")
+        .map(str::trim)
+        .filter(|c| !c.is_empty())
+        .collect();
+    assert_eq!(
+        cells[1..4],
+        ["web-testnode", "main", "ContainerDied"],
+        "{died}"
+    );
+    for latency in &cells[5..7] {
+        assert!(latency.ends_with('s'), "{died}");
+    }
+    let listed = agent
+        .cli(&["events", "pleg", "-o", "wide", "--for", "web"])
+        .unwrap();
+    assert_eq!((listed.code, &*listed.stderr), (0, ""));
+    assert!(listed.stdout.contains(&main.id), "{}", listed.stdout);
+}
+
+#[test]
 fn watches_show_every_change_and_go_on_after_a_restart_of_the_agent() {
     let first = PodText::new("first");
     let (containerd, mut agent) = outside::with_pods(std::slice::from_ref(&first));

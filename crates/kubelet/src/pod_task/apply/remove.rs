@@ -1,11 +1,17 @@
 //! Stopping sandboxes, and removing what has ended.
 
+use std::time::Duration;
+
 use rubelet_base::{ErrorChain, SandboxId};
 use rubelet_cri::v1;
 use rubelet_pod_plan::plan::DeadContainer;
 
 use super::Flow;
 use crate::pod_task::PodTask;
+
+/// So long what is left of a pod stays at most because the runtime is busy. Removals cost it as
+/// much as stops do: those that came in between would make the end of the others late.
+const REMOVAL_CAN_WAIT: Duration = Duration::from_secs(5);
 
 impl PodTask {
     pub(super) async fn stop_sandboxes(&mut self, ids: &[SandboxId]) -> (Flow, bool) {
@@ -30,6 +36,7 @@ impl PodTask {
     }
 
     pub(super) async fn remove_containers(&mut self, dead: Vec<DeadContainer>) -> (Flow, bool) {
+        self.let_others_pass().await;
         let mut failed = None;
         for container in dead {
             // First the logs, as the kubelet does: a log that outlives its container would count as
@@ -73,6 +80,7 @@ impl PodTask {
     }
 
     pub(super) async fn remove_sandboxes(&mut self, ids: &[SandboxId]) -> (Flow, bool) {
+        self.let_others_pass().await;
         let mut failed = None;
         for id in ids {
             let request = v1::RemovePodSandboxRequest {
@@ -91,6 +99,13 @@ impl PodTask {
             }
         }
         self.teardown_result("FailedRemoveSandbox", failed)
+    }
+
+    /// Lets the starts and stops of other pods go first, if nothing of this one is wanted any more.
+    async fn let_others_pass(&self) {
+        if self.removing {
+            self.context.throttle.until_idle(REMOVAL_CAN_WAIT).await;
+        }
     }
 
     pub(super) async fn clean_up(&mut self) -> (Flow, bool) {

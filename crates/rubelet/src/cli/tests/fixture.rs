@@ -37,6 +37,7 @@ pub(super) struct Node {
     pub(super) pods: Arc<Collection>,
     pub(super) events: Arc<Collection>,
     pub(super) manifests: Arc<Collection>,
+    pub(super) lifecycle: Arc<Collection>,
     pub(super) log_answers: Mutex<VecDeque<LogAnswer>>,
     pub(super) log_requests: Mutex<Vec<LogRequest>>,
     /// What was done to pods, in words.
@@ -51,6 +52,7 @@ impl Node {
             Resource::Pods => &self.pods,
             Resource::Events => &self.events,
             Resource::Manifests => &self.manifests,
+            Resource::LifecycleEvents => &self.lifecycle,
         }
     }
 
@@ -110,6 +112,9 @@ impl NodeView for Node {
     fn ready(&self) -> Result<(), String> {
         Ok(())
     }
+    fn metrics(&self) -> String {
+        String::new()
+    }
     fn summary(&self) -> String {
         String::new()
     }
@@ -135,6 +140,7 @@ impl TestAgent {
             pods: collection(),
             events: collection(),
             manifests: collection(),
+            lifecycle: collection(),
             log_answers: Mutex::default(),
             log_requests: Mutex::default(),
             actions: Mutex::default(),

@@ -14,6 +14,8 @@ use rubelet_kubelet::{
     clock::Clock,
     events::Recorder,
     intents::IntentBoard,
+    metrics::NodeMetrics,
+    pleg::LifecycleEvent,
     pod_task::{PodBoard, PodEntry},
     prober::ProberHandle,
     runtime_state::RuntimeState,
@@ -42,6 +44,7 @@ pub(super) struct Seen {
     pub(super) board: Arc<PodBoard>,
     pub(super) intents: IntentBoard,
     pub(super) recorder: Recorder,
+    pub(super) lifecycle: Arc<Board<u64, LifecycleEvent>>,
     pub(super) manifests: watch::Sender<Arc<Vec<ManifestStatus>>>,
     pub(super) folder: TempDir,
     _tasks: JoinSet<()>,
@@ -62,17 +65,21 @@ impl Seen {
         };
         let logs = folder.path().to_owned();
         let mut tasks = JoinSet::new();
+        let lifecycle: Arc<Board<u64, LifecycleEvent>> = Arc::default();
         let view = LocalView::start(
             ViewParts {
                 pods: Arc::clone(&board),
                 recorder: recorder.clone(),
+                lifecycle: Arc::new(Arc::clone(&lifecycle)),
                 intents: intents.clone(),
                 prober: ProberHandle::default(),
                 clock,
                 manifests: manifests.subscribe(),
                 desired: watch::channel(Arc::default()).1,
                 runtime: watch::channel(runtime).1,
+                silence: Arc::new(|| None),
                 heartbeats: Vec::new(),
+                metrics: NodeMetrics::new(),
                 log_path: Arc::new(move |_, container, count| {
                     logs.join(format!("{container}-{count}.log"))
                 }),
@@ -88,6 +95,7 @@ impl Seen {
             board,
             intents,
             recorder,
+            lifecycle,
             manifests,
             folder,
             _tasks: tasks,

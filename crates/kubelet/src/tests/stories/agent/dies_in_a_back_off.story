@@ -42,12 +42,12 @@ until 50s
 00:12.0 state Running: web Running x2
 00:12.0 cond  Ready True
 00:13.0 proc  web#2 exits 1 (Error)
-00:14.0 why   container web waits until 00:33.0 before it is tried again
-00:14.0 why   removes the record of an older instance
-00:14.0 state Running: web CrashLoopBackOff x2 after Error(1)
-00:14.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
-00:14.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
-00:14.0 call  RemoveContainer web#1
+00:13.0 why   container web waits until 00:33.0 before it is tried again
+00:13.0 why   removes the record of an older instance
+00:13.0 state Running: web CrashLoopBackOff x2 after Error(1)
+00:13.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
+00:13.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
+00:13.0 call  RemoveContainer web#1
 00:20.0 then  agent dies
 00:24.0 then  agent starts
 00:24.0 why   container web waits until 00:33.0 before it is tried again

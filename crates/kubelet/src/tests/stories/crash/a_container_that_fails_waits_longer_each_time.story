@@ -40,12 +40,12 @@ until 90s
 00:14.0 state Running: web Running x2
 00:14.0 cond  Ready True
 00:16.0 proc  web#2 exits 1 (Error)
-00:17.0 why   container web waits until 00:36.0 before it is tried again
-00:17.0 why   removes the record of an older instance
-00:17.0 state Running: web CrashLoopBackOff x2 after Error(1)
-00:17.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
-00:17.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
-00:17.0 call  RemoveContainer web#1
+00:16.0 why   container web waits until 00:36.0 before it is tried again
+00:16.0 why   removes the record of an older instance
+00:16.0 state Running: web CrashLoopBackOff x2 after Error(1)
+00:16.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
+00:16.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
+00:16.0 call  RemoveContainer web#1
 00:36.0 why   starts container web: it ended with exit code 1
 00:36.0 call  CreateContainer web#3
 00:36.0 call  StartContainer web#3
@@ -53,12 +53,12 @@ until 90s
 00:36.0 state Running: web Running x3
 00:36.0 cond  Ready True
 00:38.0 proc  web#3 exits 1 (Error)
-00:39.0 why   container web waits until 01:18.0 before it is tried again
-00:39.0 why   removes the record of an older instance
-00:39.0 state Running: web CrashLoopBackOff x3 after Error(1)
-00:39.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
-00:39.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
-00:39.0 call  RemoveContainer web#2
+00:38.0 why   container web waits until 01:18.0 before it is tried again
+00:38.0 why   removes the record of an older instance
+00:38.0 state Running: web CrashLoopBackOff x3 after Error(1)
+00:38.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
+00:38.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
+00:38.0 call  RemoveContainer web#2
 01:18.0 why   starts container web: it ended with exit code 1
 01:18.0 call  CreateContainer web#4
 01:18.0 call  StartContainer web#4
@@ -66,9 +66,9 @@ until 90s
 01:18.0 state Running: web Running x4
 01:18.0 cond  Ready True
 01:20.0 proc  web#4 exits 1 (Error)
-01:21.0 why   container web waits until 02:40.0 before it is tried again
-01:21.0 why   removes the record of an older instance
-01:21.0 state Running: web CrashLoopBackOff x4 after Error(1)
-01:21.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
-01:21.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
-01:21.0 call  RemoveContainer web#3
+01:20.0 why   container web waits until 02:40.0 before it is tried again
+01:20.0 why   removes the record of an older instance
+01:20.0 state Running: web CrashLoopBackOff x4 after Error(1)
+01:20.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
+01:20.0 event Warning BackOff web: Back-off restarting failed container web in pod web-n_default(UID)
+01:20.0 call  RemoveContainer web#3

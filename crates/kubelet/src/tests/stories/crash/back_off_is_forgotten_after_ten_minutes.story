@@ -40,13 +40,13 @@ until 12m
 00:12.0 state Running: web Running x2
 00:12.0 cond  Ready True
 11:12.0 proc  web#2 exits 1 (Error)
-11:13.0 why   starts container web: it ended with exit code 1
-11:13.0 why   removes the record of an older instance
-11:13.0 state Running: web Error(1) x2
-11:13.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
-11:13.0 call  CreateContainer web#3
-11:13.0 call  StartContainer web#3
-11:13.0 call  RemoveContainer web#1
-11:13.0 why   what runs is what is wanted
-11:13.0 state Running: web Running x3
-11:13.0 cond  Ready True
+11:12.0 why   starts container web: it ended with exit code 1
+11:12.0 why   removes the record of an older instance
+11:12.0 state Running: web Error(1) x2
+11:12.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
+11:12.0 call  CreateContainer web#3
+11:12.0 call  StartContainer web#3
+11:12.0 call  RemoveContainer web#1
+11:12.0 why   what runs is what is wanted
+11:12.0 state Running: web Running x3
+11:12.0 cond  Ready True

@@ -41,10 +41,10 @@ until 40s
 00:14.0 state Running: job Running x2
 00:14.0 cond  Ready True
 00:16.0 proc  job#2 exits 0 (Completed)
-00:17.0 why   all containers ended and none will be restarted
-00:17.0 why   removes the record of an older instance
-00:17.0 state Succeeded: job Completed(0) x2
-00:17.0 cond  Ready False, PodCompleted
-00:17.0 call  StopPodSandbox 0
-00:17.0 call  RemoveContainer job#1
-00:17.0 cond  PodReadyToStartContainers False
+00:16.0 why   all containers ended and none will be restarted
+00:16.0 why   removes the record of an older instance
+00:16.0 state Succeeded: job Completed(0) x2
+00:16.0 cond  Ready False, PodCompleted
+00:16.0 call  StopPodSandbox 0
+00:16.0 call  RemoveContainer job#1
+00:16.0 cond  PodReadyToStartContainers False

@@ -37,13 +37,13 @@ until 20s
 00:12.0 why   waits for init container config to end
 00:12.0 state Pending: config Running x2, web PodInitializing
 00:13.0 proc  config#2 exits 0 (Completed)
-00:14.0 why   starts container web: it has not run yet
-00:14.0 why   removes the record of an older instance
-00:14.0 state Pending: config Completed(0) x2, web PodInitializing
-00:14.0 cond  Initialized True
-00:14.0 call  CreateContainer web#0
-00:14.0 call  StartContainer web#0
-00:14.0 call  RemoveContainer config#1
-00:14.0 why   what runs is what is wanted
-00:14.0 state Running: config Completed(0) x2, web Running
-00:14.0 cond  Ready True
+00:13.0 why   starts container web: it has not run yet
+00:13.0 why   removes the record of an older instance
+00:13.0 state Pending: config Completed(0) x2, web PodInitializing
+00:13.0 cond  Initialized True
+00:13.0 call  CreateContainer web#0
+00:13.0 call  StartContainer web#0
+00:13.0 call  RemoveContainer config#1
+00:13.0 why   what runs is what is wanted
+00:13.0 state Running: config Completed(0) x2, web Running
+00:13.0 cond  Ready True

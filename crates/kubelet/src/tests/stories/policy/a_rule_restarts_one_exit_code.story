@@ -45,10 +45,10 @@ until 40s
 00:14.0 state Running: job Running x2
 00:14.0 cond  Ready True
 00:16.0 proc  job#2 exits 1 (Error)
-00:17.0 why   all containers ended and none will be restarted
-00:17.0 why   removes the record of an older instance
-00:17.0 state Failed: job Error(1) x2
-00:17.0 cond  Ready False, PodFailed
-00:17.0 call  StopPodSandbox 0
-00:17.0 call  RemoveContainer job#1
-00:17.0 cond  PodReadyToStartContainers False
+00:16.0 why   all containers ended and none will be restarted
+00:16.0 why   removes the record of an older instance
+00:16.0 state Failed: job Error(1) x2
+00:16.0 cond  Ready False, PodFailed
+00:16.0 call  StopPodSandbox 0
+00:16.0 call  RemoveContainer job#1
+00:16.0 cond  PodReadyToStartContainers False

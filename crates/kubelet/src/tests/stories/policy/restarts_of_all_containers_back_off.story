@@ -74,8 +74,8 @@ until 20s
 00:12.0 state Running: helper Running x2, worker Running x2
 00:12.0 cond  Ready True
 00:13.0 proc  worker#2 exits 42 (Error)
-00:14.0 why   restarts all containers because container worker ended with exit code 42
-00:14.0 why   container worker waits until 00:33.0 before it is tried again
-00:14.0 state Running: helper Running x2, worker Error(42) x2
-00:14.0 cond  Ready False, ContainersNotReady: containers with unready status: [worker]
-00:14.0 cond  AllContainersRestarting True, RestartAllContainersStarted: container exited with restart policy rule
+00:13.0 why   restarts all containers because container worker ended with exit code 42
+00:13.0 why   container worker waits until 00:33.0 before it is tried again
+00:13.0 state Running: helper Running x2, worker Error(42) x2
+00:13.0 cond  Ready False, ContainersNotReady: containers with unready status: [worker]
+00:13.0 cond  AllContainersRestarting True, RestartAllContainersStarted: container exited with restart policy rule

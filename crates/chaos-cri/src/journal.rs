@@ -1,0 +1,80 @@
+//! What was injected: a line for each fault, and how often each rule hit.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use crate::{decide::Decision, subject::Subject};
+
+/// How many lines are kept.
+const LINES: usize = 200;
+/// How many rules are counted by themselves; more are counted together.
+const RULES: usize = 10_000;
+
+/// How often a rule hit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Injected {
+    /// The rule.
+    pub rule: String,
+    /// How often.
+    pub count: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Journal(Mutex<Pages>);
+
+#[derive(Debug, Default)]
+struct Pages {
+    total: u64,
+    by_rule: BTreeMap<String, u64>,
+    lines: VecDeque<String>,
+}
+
+impl Journal {
+    pub(crate) fn note(&self, decision: &Decision, call: &str, subject: &Subject) {
+        let line = {
+            let mut pages = self.pages();
+            pages.total += 1;
+            let rule = if pages.by_rule.len() < RULES || pages.by_rule.contains_key(&decision.rule)
+            {
+                decision.rule.as_str()
+            } else {
+                "(further rules)"
+            };
+            *pages.by_rule.entry(rule.to_owned()).or_default() += 1;
+            let line = format!(
+                "#{} seed={} rule=\"{}\": {call} {}",
+                pages.total,
+                decision.seed,
+                decision.rule,
+                subject.shown()
+            );
+            let line = line.trim_end().to_owned();
+            pages.lines.push_back(line.clone());
+            if pages.lines.len() > LINES {
+                pages.lines.pop_front();
+            }
+            line
+        };
+        tracing::info!("injected {line}");
+    }
+
+    pub(crate) fn counts(&self) -> Vec<Injected> {
+        let pages = self.pages();
+        let counts = pages.by_rule.iter().map(|(rule, count)| Injected {
+            rule: rule.clone(),
+            count: *count,
+        });
+        counts.collect()
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.pages().lines.iter().cloned().collect()
+    }
+
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        // Counts are whole after each statement, so a panic elsewhere does not spoil them.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,215 @@
+//! `chaos-cri`: the proxy as a program.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // It talks to a person at a terminal.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::{Context, Result, bail};
+use chaos_cri::{Chaos, PROFILES, Rule, Rules, parse_file, profile};
+use clap::{ArgAction, Parser};
+use tokio::signal::unix::{SignalKind, signal};
+
+const ABOUT: &str = "\
+A proxy between an agent and a CRI runtime that injects faults. It listens on one unix socket and \
+hands every call on to another. Without rules it changes nothing: the kubelet, crictl and rubelet \
+work through it as before.
+
+What goes wrong is said by rules, and what they leave to chance is decided by the seed: the same \
+seed and rules decide alike in every run, call by call. Each injected fault is logged in one line on \
+standard error with its seed and rule. SIGINT or SIGTERM ends the proxy; it then prints how often \
+each rule hit.";
+
+const RULES: &str = "\
+Rules: CALL [CONDITION...] FAULT, separated by spaces. The first rule that holds wins.
+
+  CALL is an RPC of CRI v1; each * in it stands for any text: ContainerStatus, List*, *
+
+  Conditions
+    id=PREFIX      the identifier of the container or sandbox begins so
+    pod=NAME       UID, name or namespace/name of the pod, * for any text. The pod of an identifier
+                   is known once its creation or a list of it has passed through the proxy
+    event=KIND     CREATED, STARTED, STOPPED or DELETED; messages of GetContainerEvents
+    chance=SHARE   of the calls that are meant, such as 10% or 0.1
+    skip=N         not the first N of them
+    every=N        then only each Nth, such as every=2 for one that comes and goes
+    times=N        at most N times
+
+  Faults of any call
+    delay=TIME     that much later; delay=10ms..2s draws the time. Messages of streams stay in order
+    hang           accepted, not handed on, never answered
+    stall          handed on, and the answer never read: the runtime can't get rid of it
+    fail[=CODE]    not handed on, answered with this gRPC code (UNAVAILABLE). UNIMPLEMENTED is what
+                   an older runtime says, OK ends a stream at once as a runtime with events off does
+    eof            the answer or stream ends without a status
+    reset          the answer or stream is broken off with RST_STREAM
+    cut            all connections of the proxy are closed, as by a restart of the runtime
+    freeze=TIME    the client's connection stays open and neither takes nor gives a byte that long
+
+  Faults of calls with one answer
+    lost[=CODE]    handed on and done by the runtime, its answer replaced by this failure; without a
+                   code, by silence
+
+  Faults of lists: ListPodSandbox, ListContainers, StreamPodSandboxes, StreamContainers
+    empty          nothing is there; with id= or pod=, these are missing
+    partial[=SHARE]  this share is missing (50%); with id= or pod=, of these
+    huge[=SIZE]    larger than that, by bytes that mean nothing (17MiB)
+    running        containers that have ended are said to run; with id= or pod=, these
+
+  Faults of statuses
+    running        ContainerStatus: one that has ended is said to run
+    nil-sandbox    PodSandboxStatus: without a status
+    wrong-uid[=UID]  PodSandboxStatus: of another pod
+
+  Faults of streams: GetContainerEvents, Stream*
+    withhold       no headers before the first message
+    end            the stream ends well, before its time
+    drop           this message is left out
+    duplicate[=N]  this message comes N times (2)
+    swap           this message changes places with the next
+    reverse[=N]    this message and those after it, N in all (4), come in reverse, within 500ms
+
+  Faults of events: GetContainerEvents
+    nil-sandbox    the event without the sandbox's status
+    wrong-uid[=UID]  the event of another pod
+    stale          after this event an earlier one of the container, with a newer time stamp
+    replay[=N]     before this event, N old ones (100)
+
+Examples:
+  chaos-cri --listen /tmp/chaos.sock --rule 'ContainerStatus id=3f2a hang'
+  chaos-cri --listen /tmp/chaos.sock --seed 7 --profile rough
+  chaos-cri --listen /tmp/chaos.sock \\
+      --rule 'GetContainerEvents event=STOPPED chance=50% drop' \\
+      --rule 'CreateContainer lost=DEADLINE_EXCEEDED times=1'
+  rubelet run --container-runtime-endpoint unix:///tmp/chaos.sock ...
+  crictl --runtime-endpoint unix:///tmp/chaos.sock ps";
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "chaos-cri",
+    about = "A proxy before a CRI runtime that injects faults"
+)]
+#[command(long_about = ABOUT, after_help = "See --help for what may go wrong and how to say it.")]
+#[command(after_long_help = RULES)]
+struct Options {
+    /// The unix socket to listen on, for the agent
+    #[arg(long, value_name = "PATH", value_parser = socket)]
+    listen: PathBuf,
+    /// The runtime's socket
+    #[arg(
+        long,
+        value_name = "PATH",
+        value_parser = socket,
+        default_value = "/run/containerd/containerd.sock"
+    )]
+    runtime: PathBuf,
+    /// A rule; may be given several times
+    #[arg(long = "rule", value_name = "RULE")]
+    rules: Vec<Rule>,
+    /// A file of rules, one on each line; # begins a comment
+    #[arg(long = "rules", value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// A mix of rules that the seed draws, after those given
+    #[arg(long, value_name = "NAME", value_parser = PROFILES.map(|(name, _)| name))]
+    #[arg(long_help = profiles())]
+    profile: Option<String>,
+    /// What chance is made from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Do not log injected faults
+    #[arg(short, long, action = ArgAction::SetTrue)]
+    quiet: bool,
+}
+
+fn profiles() -> String {
+    let lines = PROFILES.map(|(name, about)| format!("\n  {name}: {about}"));
+    format!(
+        "A mix of rules that the seed draws, after those given:{}",
+        lines.concat()
+    )
+}
+
+/// A path, with or without `unix://` before it.
+fn socket(text: &str) -> Result<PathBuf, String> {
+    let path = text.strip_prefix("unix://").unwrap_or(text);
+    if path.is_empty() || path.contains("://") {
+        return Err("not a path of a unix socket".to_owned());
+    }
+    Ok(PathBuf::from(path))
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    match run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("chaos-cri: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<()> {
+    let level = if options.quiet {
+        tracing::Level::WARN
+    } else {
+        tracing::Level::INFO
+    };
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_target(false)
+        .with_ansi(false)
+        .with_writer(std::io::stderr)
+        .init();
+    if options.listen == options.runtime {
+        bail!("--listen and --runtime are the same socket");
+    }
+    let rules = rules(options)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("cannot start an async runtime")?;
+    runtime.block_on(serve(options, rules))
+}
+
+fn rules(options: &Options) -> Result<Vec<Rule>> {
+    let mut rules = options.rules.clone();
+    if let Some(path) = &options.file {
+        let file = path.display();
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {file}"))?;
+        rules.extend(parse_file(&text).with_context(|| format!("{file}"))?);
+    }
+    if let Some(name) = &options.profile {
+        rules.extend(profile(name, options.seed).unwrap_or_default());
+    }
+    Ok(rules)
+}
+
+async fn serve(options: &Options, rules: Vec<Rule>) -> Result<()> {
+    // Before anybody is told that the proxy is there.
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let shown: String = rules.iter().map(|rule| format!("\n  {rule}")).collect();
+    let rules = Rules::new(options.seed, rules);
+    let chaos = Chaos::start(&options.listen, &options.runtime, rules).await?;
+    let (front, back, seed) = (
+        options.listen.display(),
+        options.runtime.display(),
+        options.seed,
+    );
+    if shown.is_empty() {
+        eprintln!("{front} -> {back}, no rules: nothing is changed");
+    } else {
+        eprintln!("{front} -> {back}, seed {seed}, rules:{shown}");
+    }
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    let injected = chaos.injected();
+    let total: u64 = injected.iter().map(|hit| hit.count).sum();
+    println!("seed {seed}: {total} faults injected");
+    for hit in injected {
+        println!("{:>8}  {}", hit.count, hit.rule);
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! The effects: sockets, connections, calls and streams, as the decisions have them.
+
+mod body;
+mod call;
+mod connection;
+mod gate;
+mod history;
+mod stream;
+
+use std::{
+    io,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{net::UnixListener, sync::watch, task::JoinSet};
+
+use crate::{
+    decide::{Decision, Rules},
+    journal::Journal,
+    rpc::Rpc,
+    rule::Stage,
+    subject::{Known, Subject},
+};
+use history::History;
+
+/// How long to leave a listener alone that cannot accept, usually for want of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What all connections of a proxy share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    back: PathBuf,
+    rules: Mutex<Rules>,
+    known: Mutex<Known>,
+    history: Mutex<History>,
+    pub(crate) journal: Journal,
+    /// Counts the cuts; a connection ends with the next one. Its receivers are the connections.
+    cuts: watch::Sender<u64>,
+}
+
+impl Shared {
+    pub(crate) fn new(back: PathBuf, rules: Rules) -> Self {
+        Self {
+            back,
+            rules: Mutex::new(rules),
+            known: Mutex::default(),
+            history: Mutex::default(),
+            journal: Journal::default(),
+            cuts: watch::Sender::new(0),
+        }
+    }
+
+    pub(crate) fn set_rules(&self, rules: Rules) {
+        *lock(&self.rules) = rules;
+    }
+
+    pub(crate) fn cut(&self) {
+        self.cuts.send_modify(|cuts| *cuts += 1);
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.cuts.receiver_count()
+    }
+
+    /// What goes wrong here, noted as done.
+    fn decide(&self, stage: Stage, rpc: &Rpc, subject: &Subject) -> Option<Decision> {
+        let decision = lock(&self.rules).decide(stage, rpc, subject)?;
+        self.journal.note(&decision, rpc.name, subject);
+        Some(decision)
+    }
+}
+
+/// What is behind these locks is whole after each statement, so a panic elsewhere spoils nothing.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Accepts clients for ever. Dropping the future cuts all of them.
+pub(crate) async fn serve(listener: UnixListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    loop {
+        // A branch that is dropped loses nothing: both wait for what stays there until it is taken.
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(connection::run(stream, shared.clone()));
+                }
+                Err(error) => pause(&error).await,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn pause(error: &io::Error) {
+    if error.kind() != io::ErrorKind::ConnectionAborted {
+        tracing::warn!(%error, "cannot accept a connection");
+        tokio::time::sleep(ACCEPT_PAUSE).await;
+    }
+}

@@ -1,0 +1,289 @@
+//! A stream on its way to the client, message by message.
+
+use std::{future::pending, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::Response;
+use http_body_util::BodyExt;
+use hyper::body::{Body as _, Frame, Incoming};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::{
+    body::{self, Body, BoxError, Broken, Sender, good_end},
+    connection::{Link, is_reset},
+    lock,
+};
+use crate::{
+    change,
+    decide::Decision,
+    frame::{self, Splitter},
+    rpc::{Rpc, Shape},
+    rule::{Fault, Stage},
+    subject::Subject,
+};
+
+/// How long messages are held back when those that they are to change places with don't come.
+const HOLD: Duration = Duration::from_millis(500);
+
+/// What is read of a runtime's stream at once.
+type Read = Option<Result<Frame<Bytes>, hyper::Error>>;
+
+/// The answer to the client, and a task behind it that hands on what the runtime sends.
+pub(super) fn answer(
+    link: &Arc<Link>,
+    rpc: &'static Rpc,
+    subject: Subject,
+    answer: Response<Incoming>,
+) -> Response<Body> {
+    // A status alone has to arrive as one.
+    if answer.body().is_end_stream() {
+        return answer.map(body::own);
+    }
+    let (head, incoming) = answer.into_parts();
+    let (pump, body) = Pump::new(link, rpc, subject);
+    tokio::spawn(pump.run(incoming));
+    Response::from_parts(head, body)
+}
+
+/// The same, when the beginning of the stream was read already.
+pub(super) fn answer_with(
+    link: &Arc<Link>,
+    rpc: &'static Rpc,
+    subject: Subject,
+    answer: Response<Incoming>,
+    first: Read,
+) -> Response<Body> {
+    let (head, incoming) = answer.into_parts();
+    if first.is_none() {
+        return Response::from_parts(head, body::nothing());
+    }
+    let (mut pump, body) = Pump::new(link, rpc, subject);
+    tokio::spawn(async move {
+        if pump.take(first).await.is_ok() {
+            pump.run(incoming).await;
+        }
+    });
+    Response::from_parts(head, body)
+}
+
+struct Pump {
+    link: Arc<Link>,
+    rpc: &'static Rpc,
+    /// What the call is about.
+    subject: Subject,
+    client: Sender,
+    splitter: Splitter,
+    held: Held,
+}
+
+/// Messages that are held back, to be sent in reverse.
+#[derive(Default)]
+struct Held {
+    messages: Vec<Bytes>,
+    /// How many there are to be; 0 while nothing is held.
+    wanted: usize,
+    until: Option<Instant>,
+}
+
+/// The stream to the client has ended, in one way or another.
+struct Ended;
+
+impl Pump {
+    fn new(link: &Arc<Link>, rpc: &'static Rpc, subject: Subject) -> (Self, Body) {
+        let (client, body) = body::channel();
+        let pump = Self {
+            link: link.clone(),
+            rpc,
+            subject,
+            client,
+            splitter: Splitter::default(),
+            held: Held::default(),
+        };
+        (pump, body)
+    }
+
+    async fn run(mut self, mut incoming: Incoming) {
+        loop {
+            let until = self.held.until;
+            let held = async {
+                match until {
+                    Some(until) => sleep_until(until).await,
+                    None => pending().await,
+                }
+            };
+            // A branch that is dropped loses nothing: a frame is taken only when it is there.
+            let ended = tokio::select! {
+                () = self.client.closed() => Err(Ended),
+                () = held => self.release().await,
+                read = incoming.frame() => self.take(read).await,
+            };
+            if ended.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Hands on what was read.
+    async fn take(&mut self, read: Read) -> Result<(), Ended> {
+        let frame = match read {
+            Some(Ok(frame)) => frame,
+            Some(Err(error)) => {
+                self.release().await?;
+                if !is_reset(&error) {
+                    // The connection to the runtime is lost, and with it this one ends.
+                    self.client.closed().await;
+                }
+                return self.end(Err(error.into())).await;
+            }
+            None => {
+                self.release().await?;
+                return Err(Ended);
+            }
+        };
+        let data = match frame.into_data() {
+            Ok(data) => data,
+            Err(trailers) => {
+                self.release().await?;
+                return self.end(Ok(trailers)).await;
+            }
+        };
+        self.splitter.push(data);
+        loop {
+            match self.splitter.next() {
+                Ok(Some(message)) => self.message(message).await?,
+                Ok(None) => return Ok(()),
+                Err(error) => return self.end(Err(error.into())).await,
+            }
+        }
+    }
+
+    async fn message(&mut self, framed: Bytes) -> Result<(), Ended> {
+        let Some(message) = frame::message(&framed) else {
+            return self.emit(framed).await;
+        };
+        let subject = self.about(&message);
+        let shared = self.link.shared.clone();
+        let decision = shared.decide(Stage::Message, self.rpc, &subject);
+        match decision {
+            None => self.emit(framed.clone()).await?,
+            Some(decision) => self.inject(framed.clone(), &message, decision).await?,
+        }
+        if self.rpc.shape == Shape::Events {
+            lock(&shared.history).push(&framed);
+        }
+        Ok(())
+    }
+
+    fn about(&self, message: &[u8]) -> Subject {
+        let mut known = lock(&self.link.shared.known);
+        if self.rpc.shape == Shape::Events {
+            return known.of_event(message);
+        }
+        if lock(&self.link.shared.rules).name_pods() {
+            known.learn_list(self.rpc.name, message);
+        }
+        self.subject.clone()
+    }
+
+    async fn inject(
+        &mut self,
+        framed: Bytes,
+        message: &[u8],
+        mut decision: Decision,
+    ) -> Result<(), Ended> {
+        match decision.fault {
+            Fault::Drop => Ok(()),
+            Fault::Delay(ref span) => {
+                let millis = decision.dice.within(span);
+                // Passing the time is what is wanted, unless the client goes away.
+                if timeout(Duration::from_millis(millis), self.client.closed())
+                    .await
+                    .is_ok()
+                {
+                    return Err(Ended);
+                }
+                self.emit(framed).await
+            }
+            Fault::Duplicate(count) => {
+                for _ in 0..count {
+                    self.emit(framed.clone()).await?;
+                }
+                Ok(())
+            }
+            Fault::Swap => self.hold(2, framed).await,
+            Fault::Reverse(count) => {
+                self.hold(usize::try_from(count).unwrap_or(usize::MAX), framed)
+                    .await
+            }
+            Fault::Stale => {
+                self.emit(framed).await?;
+                let stale = {
+                    let history = lock(&self.link.shared.history);
+                    let earlier = history
+                        .iter()
+                        .map(|event| event.get(5..).unwrap_or_default());
+                    change::stale(message, earlier)
+                };
+                match stale {
+                    Some(stale) => self.emit(frame::framed(&stale)).await,
+                    None => Ok(()),
+                }
+            }
+            Fault::Replay(count) => {
+                let old = lock(&self.link.shared.history).replay(count);
+                for event in old {
+                    self.emit(event).await?;
+                }
+                self.emit(framed).await
+            }
+            Fault::Eof => Err(Ended),
+            Fault::Reset => self.end(Err(Broken.into())).await,
+            Fault::End => self.end(Ok(Frame::trailers(good_end()))).await,
+            ref fault => {
+                let Decision { select, dice, .. } = &mut decision.clone();
+                let changed = change::changed(self.rpc.shape, fault, select, dice, message);
+                self.emit(changed.map_or(framed, |message| frame::framed(&message)))
+                    .await
+            }
+        }
+    }
+
+    /// Sends a message after those that are held back.
+    async fn emit(&mut self, framed: Bytes) -> Result<(), Ended> {
+        if self.held.wanted == 0 {
+            return self.send(Ok(Frame::data(framed))).await;
+        }
+        self.held.messages.push(framed);
+        if self.held.messages.len() >= self.held.wanted {
+            self.release().await?;
+        }
+        Ok(())
+    }
+
+    /// Holds back this message and those after it until there are `wanted`.
+    async fn hold(&mut self, wanted: usize, framed: Bytes) -> Result<(), Ended> {
+        if self.held.wanted == 0 {
+            self.held.wanted = wanted;
+            self.held.until = Some(Instant::now() + HOLD);
+        }
+        self.emit(framed).await
+    }
+
+    async fn release(&mut self) -> Result<(), Ended> {
+        let held = std::mem::take(&mut self.held);
+        for message in held.messages.into_iter().rev() {
+            self.send(Ok(Frame::data(message))).await?;
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self, frame: Result<Frame<Bytes>, BoxError>) -> Result<(), Ended> {
+        self.client.send(frame).await.map_err(|_| Ended)
+    }
+
+    /// Sends the last that the client gets.
+    async fn end(&mut self, frame: Result<Frame<Bytes>, BoxError>) -> Result<(), Ended> {
+        self.send(frame).await?;
+        Err(Ended)
+    }
+}

@@ -1,0 +1,259 @@
+//! What may go wrong, how it is written, and with which calls it may happen.
+
+use std::{ops::Range, time::Duration};
+
+use rubelet_base::duration::parse_go;
+use rubelet_yaml::nearest;
+
+use crate::{code::Code, rpc::Shape};
+
+/// The longest delay or freeze.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// The most messages that are held back or sent again at once.
+const MOST: u64 = 100_000;
+/// How many bytes a list is made larger than, unless it is said: what any client refuses.
+const HUGE: u64 = 17 * 1024 * 1024;
+
+/// A fault. What each does is told by `chaos-cri --help`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Fault {
+    /// Milliseconds, from and up to.
+    Delay(Range<u64>),
+    Hang,
+    Stall,
+    Fail(Code),
+    /// Without a code there is no answer at all.
+    Lost(Option<Code>),
+    Eof,
+    Reset,
+    End,
+    Withhold,
+    Cut,
+    Freeze(Duration),
+    Empty,
+    /// The share of items that are left out, of a million.
+    Partial(u32),
+    /// Bytes.
+    Huge(usize),
+    Running,
+    NilSandbox,
+    WrongUid(String),
+    Drop,
+    Duplicate(u64),
+    Swap,
+    Reverse(u64),
+    Stale,
+    Replay(u64),
+}
+
+/// When a fault is decided on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Once for a call.
+    Call,
+    /// For each message of a stream.
+    Message,
+}
+
+/// How faults are written.
+pub(super) const NAMES: [&str; 23] = [
+    "delay",
+    "hang",
+    "stall",
+    "fail",
+    "lost",
+    "eof",
+    "reset",
+    "end",
+    "withhold",
+    "cut",
+    "freeze",
+    "empty",
+    "partial",
+    "huge",
+    "running",
+    "nil-sandbox",
+    "wrong-uid",
+    "drop",
+    "duplicate",
+    "swap",
+    "reverse",
+    "stale",
+    "replay",
+];
+
+impl Fault {
+    /// Reads `name` or `name=argument`; an error says what is wrong.
+    pub(super) fn parse(word: &str) -> Result<Self, String> {
+        let (name, argument) = match word.split_once('=') {
+            Some((name, argument)) => (name, Some(argument)),
+            None => (word, None),
+        };
+        let needed = |example: &str| {
+            argument.ok_or_else(|| format!("{name} needs a value, such as {name}={example}"))
+        };
+        let count = |default| argument.map_or(Ok(default), |text| number(text, MOST));
+        let code = |text: &str| {
+            Code::named(text).ok_or_else(|| {
+                let names: Vec<_> = Code::names().collect();
+                format!(
+                    "{text:?} is no gRPC code; the codes are {}",
+                    names.join(", ")
+                )
+            })
+        };
+        let fault = match name {
+            "delay" => Self::Delay(span(needed("200ms")?)?),
+            "fail" => Self::Fail(argument.map_or(Ok(Code::UNAVAILABLE), code)?),
+            "lost" => Self::Lost(argument.map(code).transpose()?),
+            "freeze" => Self::Freeze(duration(needed("30s")?)?),
+            "partial" => Self::Partial(argument.map_or(Ok(500_000), share)?),
+            "huge" => Self::Huge(argument.map_or(Ok(HUGE), size)? as usize),
+            "wrong-uid" => Self::WrongUid(
+                argument
+                    .unwrap_or("00000000-0000-0000-0000-000000000000")
+                    .to_owned(),
+            ),
+            "duplicate" => Self::Duplicate(count(2)?),
+            "reverse" => Self::Reverse(count(4)?),
+            "replay" => Self::Replay(count(100)?),
+            _ => {
+                let fault = Self::without_argument(name)?;
+                if argument.is_some() {
+                    return Err(format!("{name} takes no value"));
+                }
+                fault
+            }
+        };
+        Ok(fault)
+    }
+
+    fn without_argument(name: &str) -> Result<Self, String> {
+        Ok(match name {
+            "hang" => Self::Hang,
+            "stall" => Self::Stall,
+            "eof" => Self::Eof,
+            "reset" => Self::Reset,
+            "end" => Self::End,
+            "withhold" => Self::Withhold,
+            "cut" => Self::Cut,
+            "empty" => Self::Empty,
+            "running" => Self::Running,
+            "nil-sandbox" => Self::NilSandbox,
+            "drop" => Self::Drop,
+            "swap" => Self::Swap,
+            "stale" => Self::Stale,
+            _ => {
+                return Err(match nearest(name, NAMES) {
+                    Some(near) => format!("there is no fault {name:?}; did you mean {near:?}?"),
+                    None => format!("there is no fault {name:?}; there are {}", NAMES.join(", ")),
+                });
+            }
+        })
+    }
+
+    /// When it is decided on for a call of this shape; `None` if it cannot happen to such a call.
+    pub(crate) fn stage(&self, shape: Shape) -> Option<Stage> {
+        let (call, message) = (Some(Stage::Call), Some(Stage::Message));
+        match (self, shape.is_stream()) {
+            (Self::Hang | Self::Stall | Self::Fail(_) | Self::Cut | Self::Freeze(_), _)
+            | (Self::Lost(_) | Self::Delay(_) | Self::Eof | Self::Reset, false)
+            | (Self::Withhold, true) => call,
+            (
+                Self::Delay(_)
+                | Self::Eof
+                | Self::Reset
+                | Self::End
+                | Self::Drop
+                | Self::Duplicate(_)
+                | Self::Swap
+                | Self::Reverse(_),
+                true,
+            ) => message,
+            _ => match (self, shape) {
+                (Self::Stale | Self::Replay(_) | Self::NilSandbox, Shape::Events)
+                | (Self::WrongUid(_), Shape::Events)
+                | (Self::Running, Shape::ContainerPieces) => message,
+                (Self::NilSandbox | Self::WrongUid(_), Shape::SandboxStatus)
+                | (Self::Running, Shape::ContainerStatus | Shape::Containers) => call,
+                (Self::Empty | Self::Partial(_) | Self::Huge(_), shape) if shape.is_list() => {
+                    if shape.is_stream() {
+                        message
+                    } else {
+                        call
+                    }
+                }
+                _ => None,
+            },
+        }
+    }
+
+    /// Whether it is about the items of lists, so that a rule's selection chooses among those.
+    pub(crate) fn is_about_items(&self) -> bool {
+        matches!(self, Self::Empty | Self::Partial(_) | Self::Running)
+    }
+}
+
+/// A whole number from 1 to `most`.
+pub(super) fn number(text: &str, most: u64) -> Result<u64, String> {
+    match text.parse() {
+        Ok(number) if (1..=most).contains(&number) => Ok(number),
+        _ => Err(format!("{text:?} is no whole number from 1 to {most}")),
+    }
+}
+
+/// A share, `10%` or `0.1`, in millionths.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is from 0 to a million"
+)]
+pub(super) fn share(text: &str) -> Result<u32, String> {
+    let (digits, whole) = match text.strip_suffix('%') {
+        Some(digits) => (digits, 100.0),
+        None => (text, 1.0),
+    };
+    match digits.parse::<f64>() {
+        Ok(share) if (0.0..=whole).contains(&share) => {
+            Ok((share / whole * 1_000_000.0).round() as u32)
+        }
+        _ => Err(format!("{text:?} is no share; write 10% or 0.1")),
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    match parse_go(text) {
+        Ok(duration) if duration <= LONGEST => Ok(duration),
+        Ok(_) => Err(format!("{text} is longer than a day")),
+        Err(error) => Err(format!("{error}; write it like 200ms, 5s or 1m30s")),
+    }
+}
+
+/// One duration, or `from..to`, in milliseconds.
+fn span(text: &str) -> Result<Range<u64>, String> {
+    let millis = |text| duration(text).map(|duration| duration.as_millis() as u64);
+    let (from, to) = match text.split_once("..") {
+        Some((from, to)) => (millis(from)?, millis(to)?),
+        None => (millis(text)?, millis(text)?),
+    };
+    if to < from {
+        return Err(format!(
+            "{text:?}: the longest is shorter than the shortest"
+        ));
+    }
+    Ok(from..to + 1)
+}
+
+/// A size, `17MiB`, `500KiB` or bytes.
+fn size(text: &str) -> Result<u64, String> {
+    let units = [("MiB", 1024 * 1024), ("KiB", 1024), ("", 1)];
+    let most = 256 * 1024 * 1024;
+    units
+        .iter()
+        .find_map(|(unit, factor)| {
+            let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+            number.checked_mul(*factor)
+        })
+        .filter(|size| *size <= most)
+        .ok_or_else(|| format!("{text:?} is no size up to 256MiB; write it like 17MiB"))
+}

@@ -1,0 +1,77 @@
+//! Making numbers and registering them.
+
+use prometheus::{
+    Gauge, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
+    IntGaugeVec, Opts, Registry, core::Collector,
+};
+
+/// Buckets of the Prometheus client libraries, in seconds.
+pub(super) const DEFAULT_BUCKETS: &[f64] = &[
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+];
+
+/// Buckets for what should take milliseconds, in seconds.
+pub(super) const FAST_BUCKETS: &[f64] = &[
+    0.000_5, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.035, 0.05, 0.09, 0.25, 0.5, 1.0, 2.5, 10.0,
+    60.0,
+];
+
+/// Makes numbers of one registry. All names are constants of this crate, so nothing can be refused.
+pub(super) struct Maker<'a> {
+    registry: &'a Registry,
+}
+
+/// The level of stability, as Kubernetes writes it before each help text.
+fn alpha(help: &str) -> String {
+    format!("[ALPHA] {help}")
+}
+
+impl<'a> Maker<'a> {
+    pub(super) fn new(registry: &'a Registry) -> Self {
+        Self { registry }
+    }
+
+    fn register<C: Collector + Clone + 'static>(&self, made: prometheus::Result<C>) -> C {
+        let collector = made.expect("names, labels and buckets are well-formed constants");
+        self.registry
+            .register(Box::new(collector.clone()))
+            .expect("each name is registered once");
+        collector
+    }
+
+    pub(super) fn histogram(&self, name: &str, help: &str, buckets: &[f64]) -> Histogram {
+        let options = HistogramOpts::new(name, alpha(help)).buckets(buckets.to_vec());
+        self.register(Histogram::with_opts(options))
+    }
+
+    pub(super) fn histograms(
+        &self,
+        name: &str,
+        help: &str,
+        buckets: Vec<f64>,
+        label: &str,
+    ) -> HistogramVec {
+        let options = HistogramOpts::new(name, alpha(help)).buckets(buckets);
+        self.register(HistogramVec::new(options, &[label]))
+    }
+
+    pub(super) fn counter(&self, name: &str, help: &str) -> IntCounter {
+        self.register(IntCounter::new(name, alpha(help)))
+    }
+
+    pub(super) fn counters(&self, name: &str, help: &str, label: &str) -> IntCounterVec {
+        self.register(IntCounterVec::new(Opts::new(name, alpha(help)), &[label]))
+    }
+
+    pub(super) fn gauge(&self, name: &str, help: &str) -> IntGauge {
+        self.register(IntGauge::new(name, alpha(help)))
+    }
+
+    pub(super) fn seconds(&self, name: &str, help: &str) -> Gauge {
+        self.register(Gauge::new(name, alpha(help)))
+    }
+
+    pub(super) fn gauges(&self, name: &str, help: &str, label: &str) -> IntGaugeVec {
+        self.register(IntGaugeVec::new(Opts::new(name, alpha(help)), &[label]))
+    }
+}

@@ -1,0 +1,216 @@
+//! Numbers of PLEG.
+
+use std::{fmt, sync::OnceLock, time::Duration};
+
+use jiff::Timestamp;
+use prometheus::{Gauge, Histogram, IntCounter, IntCounterVec, IntGauge, IntGaugeVec};
+
+use super::make::{DEFAULT_BUCKETS, FAST_BUCKETS, Maker};
+
+/// What is only true at the moment of reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PlegNow {
+    /// When PLEG was last seen active, as the health check counts it; `None` before the first time.
+    pub last_seen: Option<Timestamp>,
+    /// How long the relist that is under way has taken so far.
+    pub relist: Option<Duration>,
+    /// How long the oldest inspection that is under way has taken so far.
+    pub oldest_inspection: Option<Duration>,
+    /// Pods whose inspections hang.
+    pub quarantined_pods: usize,
+}
+
+/// Tells [`PlegNow`].
+type Probe = Box<dyn Fn() -> PlegNow + Send + Sync>;
+
+/// States that [`PlegMetrics::set_running`] always names, with upstream's words.
+const STATES: [&str; 4] = ["created", "exited", "running", "unknown"];
+
+/// Numbers of PLEG.
+pub struct PlegMetrics {
+    /// `kubelet_pleg_relist_duration_seconds`: how long a relist took, failed ones too.
+    pub relist_duration: Histogram,
+    /// `kubelet_pleg_relist_interval_seconds`: from the start of one relist to that of the next.
+    pub relist_interval: Histogram,
+    /// `kubelet_pleg_pod_relist_duration_seconds`: how long the inspection of one pod took.
+    pub pod_relist_duration: Histogram,
+    /// `kubelet_pleg_discard_events`: stays 0, as nothing is ever discarded.
+    pub discard_events: IntCounter,
+    /// `kubelet_evented_pleg_connection_error_count`: streams of events that failed.
+    pub connection_errors: IntCounter,
+    /// `kubelet_evented_pleg_connection_success_count`: streams of events that were opened.
+    pub connection_successes: IntCounter,
+    /// `kubelet_evented_pleg_connection_latency_seconds`: from the runtime's stamp on an event to
+    /// its arrival. Upstream observes this one for each event too, its help text notwithstanding.
+    pub connection_latency: Histogram,
+    /// `rubelet_pleg_exit_to_delivery_seconds`: from the end of a container, as the runtime stamps
+    /// it, until the pod's task is told.
+    pub exit_to_delivery: Histogram,
+    /// `rubelet_pleg_event_to_sync_seconds`: from the arrival of an event until the pod's task
+    /// begins to work on what it led to.
+    pub event_to_sync: Histogram,
+    last_seen: IntGauge,
+    running_pods: IntGauge,
+    running_containers: IntGaugeVec,
+    missed_changes: IntCounterVec,
+    inspections: IntCounterVec,
+    events: IntCounterVec,
+    quarantined_pods: IntGauge,
+    relist_in_progress: Gauge,
+    inspection_in_progress: Gauge,
+    probe: OnceLock<Probe>,
+}
+
+impl PlegMetrics {
+    pub(super) fn new(maker: &Maker<'_>) -> Self {
+        let running_containers = maker.gauges(
+            "kubelet_running_containers",
+            "Number of containers currently running",
+            "container_state",
+        );
+        Self {
+            relist_duration: maker.histogram(
+                "kubelet_pleg_relist_duration_seconds",
+                "Duration in seconds for relisting pods in PLEG.",
+                DEFAULT_BUCKETS,
+            ),
+            relist_interval: maker.histogram(
+                "kubelet_pleg_relist_interval_seconds",
+                "Interval in seconds between relisting in PLEG.",
+                DEFAULT_BUCKETS,
+            ),
+            pod_relist_duration: maker.histogram(
+                "kubelet_pleg_pod_relist_duration_seconds",
+                "Duration in seconds for relisting a single pod in PLEG.",
+                DEFAULT_BUCKETS,
+            ),
+            discard_events: maker.counter(
+                "kubelet_pleg_discard_events",
+                "The number of discard events in PLEG.",
+            ),
+            connection_errors: maker.counter(
+                "kubelet_evented_pleg_connection_error_count",
+                "The number of errors encountered during the establishment of streaming \
+                 connection with the CRI runtime.",
+            ),
+            connection_successes: maker.counter(
+                "kubelet_evented_pleg_connection_success_count",
+                "The number of times a streaming client was obtained to receive CRI Events.",
+            ),
+            connection_latency: maker.histogram(
+                "kubelet_evented_pleg_connection_latency_seconds",
+                "The latency of streaming connection with the CRI runtime, measured in seconds.",
+                DEFAULT_BUCKETS,
+            ),
+            exit_to_delivery: maker.histogram(
+                "rubelet_pleg_exit_to_delivery_seconds",
+                "Time from the end of a container by the runtime's stamp until its pod's task \
+                 was told.",
+                FAST_BUCKETS,
+            ),
+            event_to_sync: maker.histogram(
+                "rubelet_pleg_event_to_sync_seconds",
+                "Time from the arrival of a runtime's event until the pod's task worked on it.",
+                FAST_BUCKETS,
+            ),
+            last_seen: maker.gauge(
+                "kubelet_pleg_last_seen_seconds",
+                "Timestamp in seconds when PLEG was last seen active.",
+            ),
+            running_pods: maker.gauge(
+                "kubelet_running_pods",
+                "Number of pods that have a running pod sandbox",
+            ),
+            running_containers,
+            missed_changes: maker.counters(
+                "rubelet_pleg_missed_changes_total",
+                "Changes that no event of the runtime told, by type.",
+                "type",
+            ),
+            inspections: maker.counters(
+                "rubelet_pleg_inspections_total",
+                "Inspections of single pods, by what first asked for them.",
+                "cause",
+            ),
+            events: maker.counters(
+                "rubelet_pleg_events_total",
+                "Events received from the runtime, by type.",
+                "type",
+            ),
+            quarantined_pods: maker.gauge(
+                "rubelet_pleg_quarantined_pods",
+                "Pods whose inspections hang in the runtime.",
+            ),
+            relist_in_progress: maker.seconds(
+                "rubelet_pleg_relist_in_progress_seconds",
+                "Age of the relist that is under way; 0 if there is none.",
+            ),
+            inspection_in_progress: maker.seconds(
+                "rubelet_pleg_inspection_in_progress_seconds",
+                "Age of the oldest inspection that is under way; 0 if there is none.",
+            ),
+            probe: OnceLock::new(),
+        }
+    }
+
+    /// What is asked for [`PlegNow`] at each reading; only the first one counts. The probe must not
+    /// wait for the runtime, and should hold no strong reference to these numbers.
+    pub fn set_probe(&self, probe: impl Fn() -> PlegNow + Send + Sync + 'static) {
+        // A second PLEG of one node does not exist.
+        let _ = self.probe.set(Box::new(probe));
+    }
+
+    /// Sets `kubelet_running_pods`, the pods with a sandbox that is ready, and
+    /// `kubelet_running_containers` by state: `created`, `running`, `exited` or `unknown`. A state
+    /// that is not named becomes 0.
+    pub fn set_running(&self, pods: usize, containers: &[(&str, usize)]) {
+        self.running_pods.set(whole(pods));
+        let named = |state: &str| containers.iter().find(|(name, _)| *name == state);
+        for state in STATES {
+            let count = named(state).map_or(0, |(_, count)| *count);
+            let gauge = self.running_containers.with_label_values(&[state]);
+            gauge.set(whole(count));
+        }
+    }
+
+    /// A change was found that no event had told; `kind` says which, or how it was found.
+    pub fn missed_change(&self, kind: &str) {
+        self.missed_changes.with_label_values(&[kind]).inc();
+    }
+
+    /// An inspection of a pod began; `cause` is what asked for it first.
+    pub fn inspection(&self, cause: &str) {
+        self.inspections.with_label_values(&[cause]).inc();
+    }
+
+    /// An event came from the runtime.
+    pub fn event(&self, kind: &str) {
+        self.events.with_label_values(&[kind]).inc();
+    }
+
+    /// Reads what is only true now.
+    pub(super) fn look(&self) {
+        let Some(probe) = self.probe.get() else {
+            return;
+        };
+        let now = probe();
+        let seconds = |age: Option<Duration>| age.unwrap_or_default().as_secs_f64();
+        if let Some(at) = now.last_seen {
+            self.last_seen.set(at.as_second());
+        }
+        self.relist_in_progress.set(seconds(now.relist));
+        self.inspection_in_progress
+            .set(seconds(now.oldest_inspection));
+        self.quarantined_pods.set(whole(now.quarantined_pods));
+    }
+}
+
+fn whole(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+impl fmt::Debug for PlegMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PlegMetrics")
+    }
+}

@@ -1,0 +1,110 @@
+//! Numbers of pod tasks.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use prometheus::{Histogram, HistogramVec};
+use rubelet_api::{
+    annotations::CONFIG_SEEN,
+    pod::Pod,
+    status::{Phase, PodStatus},
+};
+
+use super::make::{DEFAULT_BUCKETS, Maker};
+
+/// Upstream's buckets of times in which pods start, in seconds.
+const START_BUCKETS: &[f64] = &[
+    0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 20.0, 30.0, 45.0, 60.0, 120.0, 180.0, 240.0,
+    300.0, 360.0, 480.0, 600.0, 900.0, 1200.0, 1800.0, 2700.0, 3600.0,
+];
+
+/// What a round of a pod's task was, in upstream's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SyncKind {
+    /// The first of a task.
+    Create,
+    /// The first after an edit of the pod.
+    Update,
+    /// Any other.
+    Sync,
+    /// One of a pod that is being removed.
+    Kill,
+    /// The last of a task.
+    Terminated,
+}
+
+impl SyncKind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Sync => "sync",
+            Self::Kill => "kill",
+            Self::Terminated => "terminated",
+        }
+    }
+}
+
+/// Numbers of pod tasks.
+#[derive(Debug)]
+pub struct PodMetrics {
+    start_duration: Histogram,
+    worker_duration: HistogramVec,
+    worker_start_duration: Histogram,
+}
+
+impl PodMetrics {
+    pub(super) fn new(maker: &Maker<'_>) -> Self {
+        Self {
+            start_duration: maker.histogram(
+                "kubelet_pod_start_duration_seconds",
+                "Duration in seconds from kubelet seeing a pod for the first time to the pod \
+                 starting to run",
+                START_BUCKETS,
+            ),
+            worker_duration: maker.histograms(
+                "kubelet_pod_worker_duration_seconds",
+                "Duration in seconds to sync a single pod. Broken down by operation type: create, \
+                 update, or sync",
+                DEFAULT_BUCKETS.to_vec(),
+                "operation_type",
+            ),
+            worker_start_duration: maker.histogram(
+                "kubelet_pod_worker_start_duration_seconds",
+                "Duration in seconds from kubelet seeing a pod to starting a worker.",
+                DEFAULT_BUCKETS,
+            ),
+        }
+    }
+
+    /// A round of a pod's task ended, so long after it was woken.
+    pub fn synced(&self, kind: SyncKind, took: Duration) {
+        let histogram = self.worker_duration.with_label_values(&[kind.as_str()]);
+        histogram.observe(took.as_secs_f64());
+    }
+
+    /// A pod that a source wants got its task.
+    pub fn task_started(&self, pod: &Pod, now: Timestamp) {
+        if let Some(seconds) = since_seen(pod, now) {
+            self.worker_start_duration.observe(seconds);
+        }
+    }
+
+    /// A pod's status went from one to the next. The pod has started when its phase becomes Running
+    /// for the first time, as upstream counts it: each container has been started by then.
+    pub fn status(&self, pod: &Pod, before: Option<&PodStatus>, after: &PodStatus, now: Timestamp) {
+        let was_pending = before.is_some_and(|before| before.phase == Phase::Pending);
+        if was_pending
+            && after.phase == Phase::Running
+            && let Some(seconds) = since_seen(pod, now)
+        {
+            self.start_duration.observe(seconds);
+        }
+    }
+}
+
+/// Seconds since the pod's source first had it; 0 where the wall clock was set back.
+fn since_seen(pod: &Pod, now: Timestamp) -> Option<f64> {
+    let seen: Timestamp = pod.annotations.get(CONFIG_SEEN)?.parse().ok()?;
+    Some(now.duration_since(seen).as_secs_f64().max(0.0))
+}

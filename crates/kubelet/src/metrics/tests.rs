@@ -1,0 +1,165 @@
+//! The text that Prometheus reads.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use rubelet_cri::CALLS;
+
+use super::{NodeMetrics, PlegNow, SyncKind, operation_type};
+
+fn lines_of<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
+    let ours = |line: &&str| line.split([' ', '{']).any(|word| word == name);
+    text.lines().filter(ours).collect()
+}
+
+#[test]
+fn counters_keep_the_names_of_the_kubelet() {
+    let metrics = NodeMetrics::new();
+    metrics.pleg.connection_errors.inc();
+    let text = metrics.render();
+    assert_eq!(
+        lines_of(&text, "kubelet_pleg_discard_events"),
+        [
+            "# HELP kubelet_pleg_discard_events [ALPHA] The number of discard events in PLEG.",
+            "# TYPE kubelet_pleg_discard_events counter",
+            "kubelet_pleg_discard_events 0",
+        ]
+    );
+    assert_eq!(
+        lines_of(&text, "kubelet_evented_pleg_connection_error_count")[2],
+        "kubelet_evented_pleg_connection_error_count 1"
+    );
+}
+
+#[test]
+fn histograms_have_the_buckets_of_the_kubelet() {
+    let metrics = NodeMetrics::new();
+    metrics.pleg.relist_duration.observe(0.02);
+    metrics
+        .runtime
+        .call_ended("CreateContainer", Duration::from_secs(1), false);
+    let text = metrics.render();
+    let expected = "\
+kubelet_pleg_relist_duration_seconds_bucket{le=\"0.005\"} 0
+kubelet_pleg_relist_duration_seconds_bucket{le=\"0.01\"} 0
+kubelet_pleg_relist_duration_seconds_bucket{le=\"0.025\"} 1
+kubelet_pleg_relist_duration_seconds_bucket{le=\"0.05\"} 1
+kubelet_pleg_relist_duration_seconds_bucket{le=\"0.1\"} 1
+kubelet_pleg_relist_duration_seconds_bucket{le=\"0.25\"} 1
+kubelet_pleg_relist_duration_seconds_bucket{le=\"0.5\"} 1
+kubelet_pleg_relist_duration_seconds_bucket{le=\"1\"} 1
+kubelet_pleg_relist_duration_seconds_bucket{le=\"2.5\"} 1
+kubelet_pleg_relist_duration_seconds_bucket{le=\"5\"} 1
+kubelet_pleg_relist_duration_seconds_bucket{le=\"10\"} 1
+kubelet_pleg_relist_duration_seconds_bucket{le=\"+Inf\"} 1
+kubelet_pleg_relist_duration_seconds_sum 0.02
+kubelet_pleg_relist_duration_seconds_count 1
+";
+    assert!(text.contains(expected), "{text}");
+    let bounds: Vec<_> = lines_of(&text, "kubelet_runtime_operations_duration_seconds_bucket")
+        .into_iter()
+        .filter_map(|line| line.split("le=\"").nth(1)?.split('"').next())
+        .collect();
+    assert_eq!(bounds.len(), 15);
+    assert_eq!(bounds[..4], ["0.005", "0.0125", "0.03125", "0.078125"]);
+    assert_eq!(
+        lines_of(&text, "kubelet_runtime_operations_errors_total")[2],
+        "kubelet_runtime_operations_errors_total{operation_type=\"create_container\"} 1"
+    );
+}
+
+#[test]
+fn a_state_that_no_container_has_any_more_goes_to_zero() {
+    let metrics = NodeMetrics::new();
+    metrics
+        .pleg
+        .set_running(2, &[("running", 3), ("exited", 1)]);
+    metrics.pleg.set_running(1, &[("running", 2)]);
+    let text = metrics.render();
+    assert_eq!(
+        lines_of(&text, "kubelet_running_containers")[2..],
+        [
+            "kubelet_running_containers{container_state=\"created\"} 0",
+            "kubelet_running_containers{container_state=\"exited\"} 0",
+            "kubelet_running_containers{container_state=\"running\"} 2",
+            "kubelet_running_containers{container_state=\"unknown\"} 0",
+        ]
+    );
+    assert_eq!(
+        lines_of(&text, "kubelet_running_pods")[2],
+        "kubelet_running_pods 1"
+    );
+}
+
+#[test]
+fn what_hangs_is_seen_while_it_hangs() {
+    let metrics = NodeMetrics::new();
+    let hanging = Arc::new(AtomicU64::new(0));
+    let seconds = Arc::clone(&hanging);
+    metrics.pleg.set_probe(move || PlegNow {
+        last_seen: Timestamp::from_second(1_790_000_000).ok(),
+        relist: Some(Duration::from_secs(seconds.load(Ordering::Relaxed))),
+        oldest_inspection: None,
+        quarantined_pods: 3,
+    });
+    for age in [1, 75] {
+        hanging.store(age, Ordering::Relaxed);
+        let text = metrics.render();
+        for expected in [
+            format!("rubelet_pleg_relist_in_progress_seconds {age}\n"),
+            "rubelet_pleg_inspection_in_progress_seconds 0\n".to_owned(),
+            "rubelet_pleg_quarantined_pods 3\n".to_owned(),
+            "kubelet_pleg_last_seen_seconds 1790000000\n".to_owned(),
+        ] {
+            assert!(text.contains(&expected), "{expected}{text}");
+        }
+    }
+}
+
+#[test]
+fn every_call_to_the_runtime_has_its_upstream_name() {
+    for call in CALLS {
+        let name = operation_type(call);
+        let plain = name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        assert!(plain, "{call} is counted as {name}");
+    }
+}
+
+/// Counts something everywhere, so that every name is printed.
+fn all_names() -> String {
+    let metrics = NodeMetrics::new();
+    metrics.pleg.set_running(0, &[]);
+    metrics.pleg.missed_change("ContainerDied");
+    metrics.pleg.inspection("event");
+    metrics.pleg.event("STOPPED");
+    metrics.runtime.call_ended("Version", Duration::ZERO, false);
+    metrics.pods.synced(SyncKind::Create, Duration::ZERO);
+    metrics.render()
+}
+
+#[test]
+fn the_text_is_well_formed_and_every_name_is_documented() {
+    let document = include_str!("../../../../docs/metrics.md");
+    let text = all_names();
+    let mut names = Vec::new();
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            let (name, help) = rest.split_once(' ').unwrap();
+            assert!(help.starts_with("[ALPHA] "), "{line}");
+            names.push(name);
+        }
+    }
+    let documented: Vec<_> = document
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split(['`', '{']).next())
+        .collect();
+    let mut sorted = documented.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, names);
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        assert!(value.parse::<f64>().is_ok(), "{line}");
+        assert!(names.iter().any(|known| name.starts_with(known)), "{line}");
+    }
+}

@@ -1,0 +1,60 @@
+//! A pod's state as one number, so that a relist that finds nothing new costs nothing.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use rubelet_cri::v1;
+use rubelet_pod_plan::{ContainerPhase, ObservedPod};
+
+/// The sum over a pod's sandboxes and containers of a hash of identifier and state: the order does
+/// not count. Two states of one pod share a number once in 2^64.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Fingerprint(pub(super) u64);
+
+impl Fingerprint {
+    /// Of an observation.
+    pub(super) fn of(pod: &ObservedPod) -> Self {
+        let mut sum = Self::default();
+        for sandbox in &pod.sandboxes {
+            sum.add(sandbox.id.as_str(), sandbox_state(sandbox.ready));
+        }
+        for container in &pod.containers {
+            sum.add(container.id.as_str(), state_of(&container.phase));
+        }
+        sum
+    }
+
+    /// Adds a sandbox of a list.
+    pub(super) fn add_sandbox(&mut self, item: &v1::PodSandbox) {
+        let ready = item.state() == v1::PodSandboxState::SandboxReady;
+        self.add(&item.id, sandbox_state(ready));
+    }
+
+    /// Adds a container of a list.
+    pub(super) fn add_container(&mut self, item: &v1::Container) {
+        self.add(&item.id, item.state);
+    }
+
+    fn add(&mut self, id: &str, state: i32) {
+        // The keys of this hasher are fixed: the numbers are compared within one process only.
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        state.hash(&mut hasher);
+        self.0 = self.0.wrapping_add(hasher.finish());
+    }
+}
+
+/// Sandboxes get numbers that containers do not have.
+fn sandbox_state(ready: bool) -> i32 {
+    if ready { -1 } else { -2 }
+}
+
+/// The state as a list of the runtime tells it.
+pub(super) fn state_of(phase: &ContainerPhase) -> i32 {
+    let state = match phase {
+        ContainerPhase::Created => v1::ContainerState::ContainerCreated,
+        ContainerPhase::Running { .. } => v1::ContainerState::ContainerRunning,
+        ContainerPhase::Exited(_) => v1::ContainerState::ContainerExited,
+        ContainerPhase::Unknown => v1::ContainerState::ContainerUnknown,
+    };
+    state.into()
+}

@@ -1,0 +1,93 @@
+//! When the runtime as a whole is to blame.
+
+use std::time::Duration;
+
+use rubelet_base::duration::format_go;
+use tokio::time::Instant;
+
+/// So long no list may have succeeded (kubelet: `relistThreshold`).
+const NO_LIST: Duration = Duration::from_secs(180);
+/// And so long nothing at all may have been answered. One container that hangs, or twenty, are
+/// their pods' trouble; a list that is slow is slow.
+const NO_ANSWER: Duration = Duration::from_secs(30);
+
+/// When the runtime last did something.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Signs {
+    /// When this process began to ask.
+    pub(super) began: Instant,
+    /// When the last complete list came; `None` before the first.
+    pub(super) listed: Option<Instant>,
+    /// When any call was last answered, if only with an error of its own.
+    pub(super) answered: Option<Instant>,
+}
+
+impl Signs {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            began: now,
+            listed: None,
+            answered: None,
+        }
+    }
+
+    /// What is wrong, in the kubelet's words; `None` if nothing is.
+    pub(super) fn problem(&self, now: Instant) -> Option<String> {
+        let silent = now.duration_since(self.answered.unwrap_or(self.began));
+        let unlisted = now.duration_since(self.listed.unwrap_or(self.began));
+        if unlisted <= NO_LIST || silent < NO_ANSWER {
+            return None;
+        }
+        let threshold = format_go(NO_LIST);
+        Some(match self.listed {
+            Some(_) => {
+                // Whole milliseconds read well, and nobody needs more.
+                let millis = u64::try_from(unlisted.as_millis()).unwrap_or(u64::MAX);
+                let ago = format_go(Duration::from_millis(millis));
+                format!(
+                    "PLEG is not healthy: pleg was last seen active {ago} ago; threshold is {threshold}"
+                )
+            }
+            None => "PLEG is not healthy: pleg has yet to be successful".to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_runtime_that_answers_nothing_is_unhealthy() {
+        let began = Instant::now();
+        let at = |seconds| began + Duration::from_secs(seconds);
+        let signs = |listed: Option<u64>, answered: Option<u64>| Signs {
+            began,
+            listed: listed.map(at),
+            answered: answered.map(at),
+        };
+        for (listed, answered, now, problem) in [
+            (None, None, 180, None),
+            (None, None, 181, Some("pleg has yet to be successful")),
+            (Some(10), Some(10), 190, None),
+            (
+                Some(10),
+                Some(10),
+                200,
+                Some("pleg was last seen active 3m10s ago; threshold is 3m0s"),
+            ),
+            // Lists fail or are slow, and others are answered.
+            (Some(10), Some(390), 400, None),
+            (
+                Some(10),
+                Some(390),
+                420,
+                Some("pleg was last seen active 6m50s ago; threshold is 3m0s"),
+            ),
+        ] {
+            let found = signs(listed, answered).problem(at(now));
+            let problem = problem.map(|text| format!("PLEG is not healthy: {text}"));
+            assert_eq!(found, problem, "{listed:?} {answered:?} {now}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The end of an inspection: the one place where observed state is written.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use rubelet_base::ErrorChain;
+use rubelet_cri::CriError;
+use rubelet_pod_plan::{ContainerPhase, ObservedPod};
+use tokio::time::Instant;
+use tracing::warn;
+
+use super::{
+    cause::Cause,
+    cell::{Marks, Observation, PodCell, Request, Undone},
+    fingerprint::Fingerprint,
+    handle::{PlegHandle, lock},
+    lifecycle::{LifecycleKind, happened},
+    record::LifecycleEvent,
+    task::{Inspected, PlegTask},
+};
+
+/// First wait after a failed inspection; doubles up to [`RETRY_MAX`].
+const RETRY_INITIAL: Duration = Duration::from_millis(100);
+/// Longest wait after a failed inspection.
+const RETRY_MAX: Duration = Duration::from_secs(5);
+
+impl PlegTask {
+    /// Takes over what an inspection brought.
+    pub(super) fn finish(&mut self, inspected: Inspected) {
+        match inspected.result {
+            Ok(pod) => self.publish(&inspected.cell, inspected.began, inspected.request, pod),
+            Err(error) => self.retry_later(&inspected.cell, inspected.request, &error),
+        }
+    }
+
+    fn publish(
+        &mut self,
+        cell: &PodCell,
+        began: rubelet_base::Seq,
+        request: Request,
+        mut pod: ObservedPod,
+    ) {
+        let now = Instant::now();
+        let old = Arc::clone(&cell.observation.borrow().pod);
+        let mut marks = cell.marks();
+        marks.inflight = false;
+        marks.failures = 0;
+        if std::mem::take(&mut marks.hangs) {
+            self.handle.shared.release(&cell.uid);
+        }
+        marks.rechecks.hold_back(&old, &mut pod, now);
+        if let Some(at) = marks.believed_at(&pod, now) {
+            marks.request.join(request);
+            self.look_again(cell, &mut marks, at);
+            return;
+        }
+        let late = marks.late_reasons.note(&pod, now);
+        let look_again = [late, marks.rechecks.note(&pod, now)];
+        for at in look_again.into_iter().flatten() {
+            self.look_again(cell, &mut marks, at);
+        }
+        let again = marks.is_dirty(began);
+        if !again {
+            marks.settle();
+        }
+        marks.fingerprint = Fingerprint::of(&pod);
+        let changed = *old != pod;
+        let pod = if changed {
+            Arc::new(pod)
+        } else {
+            Arc::clone(&old)
+        };
+        if changed {
+            self.handle
+                .record_events(cell, &mut marks, began, request, &old, &pod, now);
+        }
+        drop(marks);
+        if changed {
+            lock(&self.handle.shared.index).update(&cell.uid, &old, &pod);
+            self.handle.shared.count(&old, &pod);
+        }
+        cell.observation.send_replace(Observation {
+            seq: began,
+            pod,
+            error: None,
+        });
+        if again {
+            self.handle.shared.enqueue(&cell.uid);
+        }
+    }
+
+    fn retry_later(&mut self, cell: &PodCell, request: Request, error: &CriError) {
+        let mut marks = cell.marks();
+        marks.inflight = false;
+        marks.request.join(request);
+        // A failed call may have missed something that only a list can find.
+        marks.needs_list = true;
+        marks.failures = marks.failures.saturating_add(1);
+        marks.hangs |= error.is_deadline_exceeded();
+        let failures = marks.failures;
+        let wait = RETRY_INITIAL
+            .saturating_mul(1 << failures.min(6))
+            .min(RETRY_MAX);
+        self.look_again(cell, &mut marks, Instant::now() + wait);
+        drop(marks);
+        let text: Arc<str> = ErrorChain(error).to_string().into();
+        if error.is_deadline_exceeded() {
+            self.handle.shared.confine(&cell.uid, &text);
+        }
+        if failures == 1 && !error.is_unavailable() {
+            warn!(pod = %cell.uid, error = %text, "Inspection of a pod failed");
+        }
+        cell.observation
+            .send_modify(|observation| observation.error = Some(text));
+    }
+}
+
+impl Marks {
+    /// What was learned before this inspection began is in it now.
+    fn settle(&mut self) {
+        self.needs_list = false;
+        self.reread_all = false;
+        self.learned_sandboxes.clear();
+        self.learned_containers.clear();
+        self.removed_containers.clear();
+        self.changed_sandboxes.clear();
+        self.reread.clear();
+    }
+}
+
+impl PlegHandle {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "both states and what led from one to the other"
+    )]
+    fn record_events(
+        &self,
+        cell: &PodCell,
+        marks: &mut Marks,
+        seq: rubelet_base::Seq,
+        request: Request,
+        old: &ObservedPod,
+        new: &ObservedPod,
+        now: Instant,
+    ) {
+        let wall = self.shared.clock.now();
+        let event = |kind, container: Option<&str>, id: &str| LifecycleEvent {
+            number: 0,
+            at: wall,
+            uid: cell.uid.clone(),
+            pod: cell.name.get().cloned(),
+            kind,
+            container: container.map(Into::into),
+            id: id.into(),
+            cause: request.cause.unwrap_or(Cause::Recheck),
+            from_stamp: stamp(new, kind, id).map(|at| since(at, wall)),
+            from_event: request.event_at.map(|at| now.saturating_duration_since(at)),
+            to_start: None,
+            to_sync: None,
+        };
+        let mut events: Vec<_> = happened(old, new)
+            .into_iter()
+            .map(|what| event(what.kind, what.name, what.id))
+            .collect();
+        if events.is_empty() {
+            events.push(event(LifecycleKind::PodSync, None, ""));
+        }
+        for event in events {
+            if let (LifecycleKind::Died, Some(_), Some(took)) =
+                (event.kind, &event.container, event.from_stamp)
+            {
+                let seconds = took.as_secs_f64();
+                self.shared.metrics.pleg.exit_to_delivery.observe(seconds);
+            }
+            marks.undone.push(Undone {
+                number: self.shared.record.add(event),
+                seq,
+                delivered: now,
+                event_at: request.event_at,
+                begun: false,
+            });
+        }
+    }
+}
+
+/// The runtime's time of what happened to a container.
+fn stamp(pod: &ObservedPod, kind: LifecycleKind, id: &str) -> Option<Timestamp> {
+    let found = pod
+        .containers
+        .iter()
+        .find(|found| found.id.as_str() == id)?;
+    match (&found.phase, kind) {
+        (ContainerPhase::Running { started_at }, LifecycleKind::Started) => Some(*started_at),
+        (ContainerPhase::Exited(exit), LifecycleKind::Died) => Some(exit.finished_at),
+        _ => None,
+    }
+}
+
+fn since(at: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(at)).unwrap_or_default()
+}

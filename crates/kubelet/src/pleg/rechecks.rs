@@ -1,0 +1,112 @@
+//! Looks at states that change without an event.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use rubelet_base::{ContainerId, SandboxId};
+use rubelet_pod_plan::{ContainerPhase, ObservedPod};
+use tokio::time::Instant;
+
+/// Runtimes tell that a sandbox is deleted before it leaves their records.
+const DELETED: [Duration; 3] = [
+    Duration::from_millis(50),
+    Duration::from_millis(250),
+    Duration::from_secs(1),
+];
+/// A container that was made should be started soon.
+const CREATED: Duration = Duration::from_secs(1);
+/// First and longest wait for the address of a sandbox that is ready.
+const ADDRESS: Duration = Duration::from_millis(200);
+const ADDRESS_MAX: Duration = Duration::from_secs(10);
+/// A container that had ended and runs is looked at once more before it is believed.
+const REVIVED: Duration = Duration::from_millis(100);
+
+/// What of one pod is looked at again without being told.
+#[derive(Debug, Default)]
+pub(super) struct Rechecks {
+    /// Sandboxes that were said to be deleted, and when.
+    deleted: BTreeMap<SandboxId, Instant>,
+    /// Containers that are made and not started, and since when they were seen.
+    created: BTreeMap<ContainerId, Instant>,
+    /// Looks for an address so far.
+    addressless: u32,
+    /// Containers that came back to life, and when that was first seen.
+    revived: BTreeMap<ContainerId, Instant>,
+}
+
+impl Rechecks {
+    /// An event said that this sandbox is deleted.
+    pub(super) fn sandbox_deleted(&mut self, id: &SandboxId, now: Instant) {
+        self.deleted.entry(id.clone()).or_insert(now);
+    }
+
+    /// Whether a record of this sandbox is not final, although it is not ready.
+    pub(super) fn doubts_sandbox(&self, id: &SandboxId) -> bool {
+        self.deleted.contains_key(id)
+    }
+
+    /// Whether a record of this container is not final, although it has ended.
+    pub(super) fn doubts_container(&self, id: &ContainerId) -> bool {
+        self.revived.contains_key(id)
+    }
+
+    /// Takes back what can't be: a container that had ended never runs again. A runtime that says so
+    /// twice is believed.
+    pub(super) fn hold_back(&mut self, old: &ObservedPod, new: &mut ObservedPod, now: Instant) {
+        let known = std::mem::take(&mut self.revived);
+        for found in &mut new.containers {
+            if found.phase.exit().is_some() {
+                continue;
+            }
+            let before = old.containers.iter().find(|before| before.id == found.id);
+            let Some(before) = before.filter(|before| before.phase.exit().is_some()) else {
+                continue;
+            };
+            let since = known.get(&found.id).copied().unwrap_or(now);
+            if now < since + REVIVED {
+                self.revived.insert(found.id.clone(), since);
+                *found = before.clone();
+            }
+        }
+    }
+
+    /// Takes note of what an inspection saw; when to look again, if that is needed.
+    pub(super) fn note(&mut self, pod: &ObservedPod, now: Instant) -> Option<Instant> {
+        let mut soonest: Option<Instant> = None;
+        let mut at = |time: Instant| soonest = Some(soonest.map_or(time, |old| old.min(time)));
+
+        let known = |id: &SandboxId| pod.sandboxes.iter().any(|sandbox| sandbox.id == *id);
+        self.deleted
+            .retain(|id, since| known(id) && now < *since + DELETED[2]);
+        for since in self.deleted.values() {
+            let due = DELETED.iter().map(|after| *since + *after);
+            due.filter(|due| *due > now).take(1).for_each(&mut at);
+        }
+
+        let seen = std::mem::take(&mut self.created);
+        for found in &pod.containers {
+            if found.phase == ContainerPhase::Created {
+                let since = seen.get(&found.id).copied().unwrap_or(now);
+                if now < since + CREATED {
+                    at(since + CREATED);
+                }
+                self.created.insert(found.id.clone(), since);
+            }
+        }
+
+        let lacks_address = pod.sandboxes.first().is_some_and(|sandbox| {
+            sandbox.ready && !sandbox.host_network && sandbox.ips.is_empty()
+        });
+        if lacks_address {
+            let wait = ADDRESS.saturating_mul(1 << self.addressless.min(8));
+            self.addressless = self.addressless.saturating_add(1);
+            at(now + wait.min(ADDRESS_MAX));
+        } else {
+            self.addressless = 0;
+        }
+
+        for since in self.revived.values() {
+            at(*since + REVIVED);
+        }
+        soonest
+    }
+}

@@ -1,0 +1,207 @@
+//! The task that reads the runtime's events. It marks pods and does nothing else, so that the
+//! runtime never waits for this agent: containerd 2 starts and stops nothing while a reader stalls.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::StreamExt as _;
+use rubelet_base::{Backoff, ErrorChain};
+use rubelet_cri::{ContainerEvent, CriErrorKind, RuntimeService, v1::ContainerEventType};
+use tokio::time::{Instant, sleep_until, timeout};
+use tracing::{debug, info, warn};
+
+use super::{
+    cause::{Cause, event_name},
+    handle::{PlegHandle, lock},
+};
+
+/// First and longest wait before a lost stream is made again; it is tried for ever.
+const RETRY_INITIAL: Duration = Duration::from_millis(50);
+const RETRY_MAX: Duration = Duration::from_secs(5);
+/// Wait before a runtime without events is asked again: it may have been replaced by another.
+const UNSUPPORTED: Duration = Duration::from_secs(60);
+/// A stream that lasted so long was one.
+const LASTING: Duration = Duration::from_secs(1);
+/// After so many streams in a row that ended at once, the runtime counts as one without events.
+const EARLY_ENDS: u32 = 4;
+
+/// How a stream ended.
+enum End {
+    /// The runtime has no events.
+    Unsupported,
+    /// It broke.
+    Lost,
+    /// The runtime closed it.
+    Closed,
+    /// It is to be made anew.
+    Renew,
+    /// It is not relied on any more.
+    Distrusted,
+}
+
+/// Reads events for ever.
+pub(super) async fn read(runtime: Arc<dyn RuntimeService>, handle: PlegHandle) {
+    let mut backoff = Backoff::new(RETRY_INITIAL, RETRY_MAX);
+    let (mut early, mut told) = (0, false);
+    loop {
+        let began = Instant::now();
+        let end = follow(&*runtime, &handle, &mut told).await;
+        let lasting = began.elapsed() >= LASTING;
+        if lasting {
+            backoff.reset();
+        }
+        early = if lasting { 0 } else { early + 1 };
+        let wait = match end {
+            End::Renew => {
+                debug!("The stream of events is made anew");
+                Duration::ZERO
+            }
+            End::Lost => backoff.advance(),
+            // As a runtime does that stops, or one that has events switched off.
+            End::Closed if early < EARLY_ENDS => backoff.advance(),
+            End::Closed | End::Unsupported | End::Distrusted => {
+                if !told {
+                    let why = match end {
+                        End::Distrusted => "some of its events do not arrive here",
+                        _ => "the runtime offers none",
+                    };
+                    info!(why, "Relisting often, as events can not be used");
+                    told = true;
+                }
+                UNSUPPORTED
+            }
+        };
+        lock(&handle.shared.flow)
+            .cadence
+            .disconnected(Instant::now());
+        handle.shared.wake.notify_one();
+        if !wait.is_zero() && timeout(wait, handle.shared.renew.notified()).await.is_ok() {
+            backoff.reset();
+            early = 0;
+        }
+    }
+}
+
+/// Reads one stream to its end.
+async fn follow(runtime: &dyn RuntimeService, handle: &PlegHandle, told: &mut bool) -> End {
+    let shared = &handle.shared;
+    let began = Instant::now();
+    let mut events = runtime.container_events();
+    {
+        let mut flow = lock(&shared.flow);
+        flow.echoes.forget();
+        flow.cadence.connected(began);
+        flow.distrusted = false;
+    }
+    shared.wake.notify_one();
+    let mut settled = false;
+    loop {
+        // Cancel safety: a stream keeps what was not taken, Notify its permit.
+        tokio::select! {
+            event = events.next() => match event {
+                Some(Ok(event)) => {
+                    if !std::mem::replace(&mut settled, true) {
+                        shared.metrics.pleg.connection_successes.inc();
+                    }
+                    handle.event(&event);
+                }
+                Some(Err(error)) if error.kind == CriErrorKind::Unimplemented => {
+                    return End::Unsupported;
+                }
+                Some(Err(error)) => {
+                    shared.metrics.pleg.connection_errors.inc();
+                    if settled && !error.is_unavailable() {
+                        warn!(error = %ErrorChain(&error), "The stream of events broke");
+                    }
+                    return End::Lost;
+                }
+                None => return End::Closed,
+            },
+            () = shared.renew.notified() => {
+                return if lock(&shared.flow).distrusted { End::Distrusted } else { End::Renew };
+            }
+            () = sleep_until(began + LASTING), if !settled => {
+                settled = true;
+                *told = false;
+                shared.metrics.pleg.connection_successes.inc();
+                info!("Events of the runtime are followed");
+            }
+        }
+    }
+}
+
+impl PlegHandle {
+    /// Takes a hint of the runtime: marks the pod that it is about. What the event says of states
+    /// is not believed.
+    pub(super) fn event(&self, event: &ContainerEvent) {
+        let metrics = &self.shared.metrics.pleg;
+        metrics.event(event_name(event.kind));
+        let now = self.shared.clock.now().as_nanosecond();
+        let age = now.saturating_sub(i128::from(event.created_at)).max(0);
+        if let Ok(age) = u64::try_from(age) {
+            let age = Duration::from_nanos(age).as_secs_f64();
+            metrics.connection_latency.observe(age);
+        }
+        if event.kind != ContainerEventType::ContainerCreatedEvent {
+            lock(&self.shared.flow).echoes.heard(&event.container);
+        }
+        // What the identifiers belong to is known better here than by the event.
+        let known = {
+            let index = lock(&self.shared.index);
+            let sandbox = event.sandbox.as_deref();
+            let by_id = index.pod(&event.container);
+            by_id
+                .or_else(|| sandbox.and_then(|id| index.pod(id)))
+                .cloned()
+        };
+        let indexed = known.is_some();
+        let uid = known.or_else(|| event.pod_uid.as_deref().map(Into::into));
+        let cell = uid.and_then(|uid| self.shared.known(&uid));
+        match cell {
+            Some(cell) => self.mark_event(&cell, event),
+            // Of a pod that is gone, and of which this agent knew.
+            None if indexed => {}
+            None => {
+                lock(&self.shared.flow).cadence.unknown_pod(Instant::now());
+                self.shared.wake.notify_one();
+            }
+        }
+    }
+
+    fn mark_event(&self, cell: &super::cell::PodCell, event: &ContainerEvent) {
+        use ContainerEventType as Kind;
+        let seen = cell.observation.borrow().pod.clone();
+        let id = &*event.container;
+        let is_sandbox = event.is_sandbox() || seen.sandboxes.iter().any(|it| it.id.as_str() == id);
+        self.mark_cell(cell, Cause::Event(event.kind), |marks| {
+            marks.last_event = self.shared.seq.next();
+            match (is_sandbox, event.kind) {
+                (true, Kind::ContainerCreatedEvent | Kind::ContainerStartedEvent) => {
+                    marks.learned_sandboxes.insert(id.into());
+                }
+                (true, Kind::ContainerStoppedEvent) => {
+                    marks.changed_sandboxes.insert(id.into());
+                }
+                (true, Kind::ContainerDeletedEvent) => {
+                    let sandbox = id.into();
+                    marks.rechecks.sandbox_deleted(&sandbox, Instant::now());
+                    marks.changed_sandboxes.insert(sandbox);
+                }
+                (false, Kind::ContainerDeletedEvent) => {
+                    marks.reread.insert(id.into());
+                }
+                (false, _) => {
+                    let unknown = !seen.containers.iter().any(|it| it.id.as_str() == id);
+                    match &event.sandbox {
+                        Some(sandbox) if unknown => {
+                            let sandbox = sandbox.as_str().into();
+                            marks.learned_containers.insert(id.into(), sandbox);
+                        }
+                        // Where it belongs, only a list tells.
+                        None if unknown => marks.needs_list = true,
+                        _ => {}
+                    }
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,186 @@
+//! What is seen of ends and removals.
+
+use std::collections::BTreeMap;
+
+use rubelet_cri::v1::ContainerEventType as Kind;
+use rubelet_sim::{Behavior, EventFault, EventFlavour, Subject, What};
+use tokio::time::sleep;
+
+use super::told::{APP, AT_ONCE, ONCE, millis};
+use crate::{
+    pleg::LifecycleKind,
+    tests::node::{Node, seconds},
+};
+
+/// Scenario 5.
+#[tokio::test(start_paused = true)]
+async fn what_happens_to_an_old_sandbox_does_not_touch_the_new_one() {
+    for vanishes in [false, true] {
+        let node = Node::new();
+        let uid = node.want("web", APP);
+        node.until_running().await;
+        let old = node.sim.sandboxes(&uid).remove(0);
+        let held = EventFault::held().on(Subject::id(&old));
+        node.sim.inject_event(held.always());
+        node.sim.kill_sandbox(&old);
+        let again = |node: &Node| node.calls("RunPodSandbox") == 2 && node.is_running("web");
+        // Without an event the end of a sandbox shows in a list.
+        node.within(seconds(120), "a second sandbox", again).await;
+        sleep(seconds(5)).await;
+        let live = node.sim.sandboxes(&uid).pop().expect("it is there");
+        assert_ne!(live, old);
+        if vanishes {
+            node.sim.vanish_sandbox(&old);
+        }
+        let ip = node.pod("web").expect("it is there").status.pod_ips.clone();
+        node.sim.release_events();
+        for _ in 0..50 {
+            sleep(millis(100)).await;
+            let known = node.known("web");
+            assert_eq!(known.sandboxes[0].id.as_str(), live);
+            assert!(known.sandboxes[0].ready);
+            assert_eq!(node.pod("web").expect("it is there").status.pod_ips, ip);
+        }
+        sleep(seconds(70)).await;
+        assert_eq!(node.calls("RunPodSandbox"), 2, "gone: {vanishes}");
+        assert!(node.is_running("web"));
+        node.assert_never_twice(&uid);
+    }
+}
+
+/// Scenario 19.
+#[tokio::test(start_paused = true)]
+async fn a_reason_that_the_runtime_learns_late_is_shown_all_the_same() {
+    let node = Node::new();
+    let killed = Behavior::runs_out_of_memory(seconds(1)).with_reason_after(millis(200));
+    node.sim.on_container("app", killed);
+    let uid = node.want("job", ONCE);
+    let exited = |node: &Node| node.exit_times(&uid, "app").len() == 1;
+    node.until("the exit", exited).await;
+    let told = |node: &Node| node.state("job", "app") == "Terminated OOMKilled 137";
+    let took = node.until("the reason is told", told).await;
+    assert!(took <= millis(400), "{took:?}");
+}
+
+/// Scenario 20.
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_pod_waits_for_nothing_but_its_containers() {
+    let node = Node::new();
+    let slow = Behavior::runs().ending_on_term(millis(640), 0);
+    node.sim.on_container("app", slow);
+    let uid = node.want("web", &format!("terminationGracePeriodSeconds: 1, {APP}"));
+    node.until_running().await;
+    sleep(seconds(20)).await;
+    node.unwant("web");
+    let gone = |node: &Node| node.is_gone(&uid);
+    node.until("the pod is gone", gone).await;
+    let exit = node.exit_times(&uid, "app")[0];
+    let added = node.uptime() - exit;
+    assert!(added <= AT_ONCE, "{added:?}");
+}
+
+/// Scenario 22.
+#[tokio::test(start_paused = true)]
+async fn a_removed_pod_is_forgotten_at_once_where_no_event_tells_that_its_sandbox_went() {
+    let node = Node::new();
+    node.sim.events(EventFlavour::CriO);
+    let uid = node.want("web", APP);
+    node.until_running().await;
+    sleep(seconds(20)).await;
+    let sandbox = node.sim.sandboxes(&uid).remove(0);
+    node.unwant("web");
+    node.until("the pod is gone", |node| node.is_gone(&uid))
+        .await;
+    let oracle = node.sim.oracle();
+    let removed = oracle.entries().iter().find_map(|entry| match &entry.what {
+        What::SandboxRemoved { id, .. } if *id == sandbox => Some(entry.at),
+        _ => None,
+    });
+    let took = node.uptime() - removed.expect("it was removed");
+    assert!(took <= millis(100), "{took:?}");
+    assert_eq!(node.times_told(&sandbox, LifecycleKind::Removed), 1);
+    assert!(node.known("web").sandboxes.is_empty());
+}
+
+/// Scenario 23.
+#[tokio::test(start_paused = true)]
+async fn no_container_is_removed_before_its_exit_code_was_told() {
+    let node = Node::new();
+    node.sim.on_container_with("app", |start| match start.earlier {
+        count @ 0..6 => Behavior::exits(millis(500), 10 + i32::try_from(count).unwrap_or(0)),
+        _ => Behavior::runs(),
+    });
+    let uid = node.want("web", APP);
+    node.until("the last restart", |node| {
+        node.sim.oracle().starts(&uid, "app") == 7 && node.is_running("web")
+    })
+    .await;
+    node.unwant("web");
+    node.until("the pod is gone", |node| node.is_gone(&uid))
+        .await;
+    let oracle = node.sim.oracle();
+    let mut codes = BTreeMap::new();
+    let mut removed = 0;
+    for entry in oracle.entries() {
+        match &entry.what {
+            What::ContainerExited { instance, code, .. } => {
+                codes.insert(instance.id.clone(), *code);
+            }
+            What::ContainerRemoved(instance) => {
+                let told = node.told_of(&instance.id);
+                let died = told.iter().find(|(kind, _)| *kind == LifecycleKind::Died);
+                let (_, at) = died.expect("its end was told");
+                assert!(*at <= entry.at, "{instance} was removed first");
+                removed += 1;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((codes.len(), removed), (7, 7));
+    let events = node.lifecycle();
+    let died = events.iter().filter(|event| {
+        event.kind == LifecycleKind::Died && event.container.is_some()
+    });
+    assert_eq!(died.count(), 7);
+}
+
+/// Scenario 24.
+#[tokio::test(start_paused = true)]
+async fn a_sandbox_status_with_a_time_and_no_containers_hides_no_container() {
+    let node = Node::new();
+    node.wire.stamp_sandboxes(true);
+    let uid = node.want("web", APP);
+    let other = node.want("other", APP);
+    node.until_running().await;
+    node.kill_app(&uid, 1);
+    node.sim.replay_events(50);
+    sleep(seconds(70)).await;
+    assert!(node.is_running("web") && node.is_running("other"));
+    assert_eq!(node.sim.oracle().starts(&uid, "app"), 2);
+    assert_eq!(node.sim.oracle().starts(&other, "app"), 1);
+    assert_eq!(node.calls("RunPodSandbox"), 2);
+}
+
+/// Scenario 25.
+#[tokio::test(start_paused = true)]
+async fn a_runtime_that_is_unsure_for_a_moment_restarts_nothing() {
+    let node = Node::new();
+    let uid = node.want("web", APP);
+    node.until_running().await;
+    let id = node.sim.running(&uid, "app").expect("it runs");
+    node.sim.set_down(true);
+    sleep(millis(400)).await;
+    let unknown = rubelet_cri::v1::ContainerState::ContainerUnknown;
+    node.sim.claim_state(&id, Some(unknown));
+    node.sim.set_down(false);
+    sleep(millis(300)).await;
+    node.sim.claim_state(&id, None);
+    for _ in 0..100 {
+        assert_eq!(node.state("web", "app"), "Running");
+        sleep(millis(100)).await;
+    }
+    assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
+    assert_eq!(node.times_told(&id, LifecycleKind::Changed), 0);
+    let asked = node.sim.oracle().events_delivered().len();
+    assert!(asked > 0, "events of {:?} came", Kind::ContainerStartedEvent);
+}

@@ -1,0 +1,183 @@
+//! What is seen while something starts, and just after it.
+
+use rubelet_cri::{CriErrorKind, v1::ContainerEventType as Kind};
+use rubelet_sim::{Behavior, EventFault, Fault, Outcome, Subject, What};
+use tokio::time::sleep;
+
+use super::told::{APP, AT_ONCE, ONCE, millis};
+use crate::{
+    pleg::LifecycleKind,
+    tests::node::{Node, seconds},
+};
+
+/// Scenario 1.
+#[tokio::test(start_paused = true)]
+async fn events_that_come_before_the_answer_make_nothing_a_second_time() {
+    for (call, after) in [
+        ("RunPodSandbox", true),
+        ("CreateContainer", true),
+        ("StartContainer", false),
+        ("StartContainer", true),
+    ] {
+        let node = Node::new();
+        let hang = match after {
+            true => node.sim.hang_after_effect(call, Subject::any()),
+            false => node.sim.hang(call, Subject::any()),
+        };
+        let uid = node.want("web", APP);
+        hang.reached().await;
+        for _ in 0..30 {
+            node.sim.replay_events(20);
+            sleep(millis(100)).await;
+        }
+        hang.release();
+        node.until_running().await;
+        node.sim.replay_events(100);
+        sleep(seconds(10)).await;
+        assert_eq!(node.calls("RunPodSandbox"), 1, "{call}");
+        assert_eq!(node.calls("CreateContainer"), 1, "{call}");
+        assert_eq!(node.sim.oracle().starts(&uid, "app"), 1, "{call}");
+    }
+}
+
+/// Scenario 2.
+#[tokio::test(start_paused = true)]
+async fn after_a_start_nothing_is_done_before_the_container_was_looked_at() {
+    for latency in [0, 3, 70] {
+        let node = Node::new();
+        node.sim.set_latency(millis(latency));
+        for (name, lasts) in [("one", 0), ("two", 1), ("three", 40)] {
+            node.sim
+                .on_container(name, Behavior::exits(millis(lasts), 0));
+        }
+        let spec = "initContainers: [{name: one, image: 'app:1'}, {name: two, image: 'app:1'}, \
+                    {name: three, image: 'app:1'}], containers: [{name: app, image: 'app:1'}]";
+        let uid = node.want("web", spec);
+        node.until_running().await;
+        let oracle = node.sim.oracle();
+        let entries = oracle.entries();
+        let mut looks = 0;
+        for (index, entry) in entries.iter().enumerate() {
+            let What::CallEnded {
+                call: "StartContainer",
+                subject,
+                ..
+            } = &entry.what
+            else {
+                continue;
+            };
+            let calls = entries[index..].iter().filter_map(|entry| match &entry.what {
+                What::CallBegan { call, subject, .. } => Some((*call, subject)),
+                _ => None,
+            });
+            let is_step = |call: &str| call.starts_with("Create") || call.starts_with("Start");
+            let mut before_next = calls.take_while(|(call, _)| !is_step(call));
+            let looked = before_next
+                .any(|(call, of)| call == "ContainerStatus" && of.id == subject.id);
+            assert!(looked, "{subject} was not looked at\n{oracle}");
+            looks += 1;
+        }
+        assert_eq!(looks, 4);
+        for name in ["one", "two", "three", "app"] {
+            assert_eq!(oracle.starts(&uid, name), 1, "{name} with {latency} ms");
+        }
+    }
+}
+
+/// Scenario 3.
+#[tokio::test(start_paused = true)]
+async fn a_start_that_is_told_after_the_end_changes_nothing() {
+    let node = Node::new();
+    node.sim.on_container("app", Behavior::exits(millis(1), 7));
+    let late = EventFault::late(millis(300)).of(Kind::ContainerStartedEvent);
+    node.sim.inject_event(late.always());
+    let uid = node.want("job", ONCE);
+    sleep(seconds(5)).await;
+    let id = node.containers(&uid).remove(0).id;
+    assert_eq!(node.state("job", "app"), "Terminated Error 7");
+    assert!(node.times_told(&id, LifecycleKind::Started) <= 1);
+    assert_eq!(node.times_told(&id, LifecycleKind::Died), 1);
+    assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
+}
+
+/// Scenario 4.
+#[tokio::test(start_paused = true)]
+async fn whatever_comes_last_the_end_of_a_container_stays_its_end() {
+    let node = Node::new();
+    let held = EventFault::held().of(Kind::ContainerStartedEvent);
+    node.sim.inject_event(held.always());
+    let spec = "restartPolicy: Never, \
+                containers: [{name: a, image: 'app:1'}, {name: b, image: 'app:1'}]";
+    let uid = node.want("web", spec);
+    node.until_running().await;
+    let ids: Vec<_> = node.containers(&uid).into_iter().map(|of| of.id).collect();
+    for id in &ids {
+        node.sim.kill_container(id, 3, "");
+    }
+    for id in &ids {
+        let took = node.until_death_of(id).await;
+        assert!(took <= AT_ONCE, "{took:?}");
+    }
+    // The starts, told last, say that both run.
+    let mark = node.lifecycle().len();
+    node.sim.release_events_reversed();
+    sleep(AT_ONCE).await;
+    let ended = node.known("web");
+    assert!(
+        ended.containers.iter().all(|found| found.phase.exit().is_some()),
+        "{ended:?}"
+    );
+    let revived = node.lifecycle();
+    let revived = revived[mark..].iter();
+    assert_eq!(
+        revived.filter(|event| event.kind == LifecycleKind::Started).count(),
+        0
+    );
+    assert_eq!(node.state("web", "a"), "Terminated Error 3");
+}
+
+/// Scenario 17.
+#[tokio::test(start_paused = true)]
+async fn what_was_made_by_a_call_that_timed_out_is_found_and_not_made_twice() {
+    for call in ["RunPodSandbox", "CreateContainer", "StartContainer"] {
+        let node = Node::new();
+        let timeout = CriErrorKind::DeadlineExceeded(seconds(120));
+        let fault = Fault::of(call).error(timeout, "as a slow disk does");
+        node.sim.inject(fault.after_effect());
+        let uid = node.want("web", APP);
+        node.until_running().await;
+        sleep(seconds(10)).await;
+        let oracle = node.sim.oracle();
+        let failed = oracle.calls().into_iter().filter(|call| {
+            matches!(&call.ended, Some((_, Outcome::Failed(..)))) && !call.call.ends_with("Status")
+        });
+        let failed: Vec<_> = failed.map(|call| call.call).collect();
+        assert_eq!(failed, [call], "no name was taken\n{oracle}");
+        node.assert_never_twice(&uid);
+        let live = node.containers(&uid);
+        assert_eq!(oracle.live_instances(&uid, "app"), 1, "{live:?}");
+    }
+}
+
+/// Scenario 18.
+#[tokio::test(start_paused = true)]
+async fn a_start_that_failed_is_seen_as_its_end_at_once() {
+    let node = Node::new();
+    let broken = Behavior::does_not_start("exec: no such file");
+    node.sim.on_container("app", broken);
+    let uid = node.want("job", ONCE);
+    let failed = |node: &Node| node.phase("job").is_some_and(|phase| phase.is_terminal());
+    let took = node.until("the pod has failed", failed).await;
+    assert!(took <= AT_ONCE, "{took:?}");
+    let id = node.containers(&uid).remove(0).id;
+    assert_eq!(node.times_told(&id, LifecycleKind::Died), 1);
+    assert_eq!(node.state("job", "app"), "Terminated StartError 128");
+    let oracle = node.sim.oracle();
+    let start = oracle.entries().iter().position(|entry| {
+        matches!(&entry.what, What::CallEnded { call: "StartContainer", .. })
+    });
+    let later = oracle.calls_since(start.expect("it was tried"));
+    let looks = later.iter().filter(|call| call.call == "ContainerStatus");
+    // A pod that ends is torn down, and looked at after each step of that.
+    assert!((1..=3).contains(&looks.count()), "{oracle}");
+}

@@ -1,0 +1,91 @@
+//! Questions about what was learned.
+
+use std::time::Duration;
+
+use rubelet_base::PodName;
+use rubelet_pod_plan::ObservedPod;
+
+use crate::{
+    pleg::{LifecycleEvent, LifecycleKind},
+    tests::node::{Node, seconds},
+};
+
+/// So long the way from an event to the pod's task may take. The model answers at once: whatever
+/// is above zero was spent on a timer.
+pub(super) const AT_ONCE: Duration = Duration::from_millis(50);
+
+pub(super) const APP: &str = "containers: [{name: app, image: 'app:1'}]";
+pub(super) const ONCE: &str = "restartPolicy: Never, containers: [{name: app, image: 'app:1'}]";
+
+pub(super) fn millis(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+impl Node {
+    /// The lifecycle events of this agent that are still kept, oldest first.
+    pub(super) fn lifecycle(&self) -> Vec<LifecycleEvent> {
+        let rows = self.agent().pleg().record().board().list();
+        rows.into_iter()
+            .map(|(_, _, event)| (*event).clone())
+            .collect()
+    }
+
+    /// What was told of one container or sandbox, and when, since the model started.
+    pub(super) fn told_of(&self, id: &str) -> Vec<(LifecycleKind, Duration)> {
+        let (now, uptime) = (self.now(), self.uptime());
+        let events = self.lifecycle().into_iter();
+        let about = events.filter(|event| &*event.id == id);
+        about
+            .map(|event| {
+                let age = Duration::try_from(now.duration_since(event.at)).unwrap_or_default();
+                (event.kind, uptime.saturating_sub(age))
+            })
+            .collect()
+    }
+
+    /// How often something of this kind was told of it.
+    pub(super) fn times_told(&self, id: &str, kind: LifecycleKind) -> usize {
+        let told = self.told_of(id).into_iter();
+        told.filter(|(what, _)| *what == kind).count()
+    }
+
+    /// Waits until the end of a container is told; how long that took from now on.
+    pub(super) async fn until_death_of(&self, id: &str) -> Duration {
+        let told = |node: &Self| node.times_told(id, LifecycleKind::Died) > 0;
+        self.within(seconds(400), "its end is told", told).await
+    }
+
+    /// What is known of a pod.
+    pub(super) fn known(&self, name: &str) -> ObservedPod {
+        let uid = self.uid(name).as_str().into();
+        let pod = PodName::new("default", &format!("{name}-n"));
+        let seen = self.agent().pleg().observe(&uid, &pod);
+        let seen = seen.borrow();
+        (*seen.pod).clone()
+    }
+
+    /// Kills the only container of a pod; returns its identifier.
+    pub(super) fn kill_app(&self, uid: &str, code: i32) -> String {
+        let id = self.sim.running(uid, "app").expect("it runs");
+        self.sim.kill_container(&id, code, "");
+        id
+    }
+
+    /// The value of a line of the metrics, such as `name{label="value"}`; 0 where it is missing.
+    pub(super) fn metric(&self, line: &str) -> f64 {
+        let text = self.metrics.render();
+        let found = text.lines().find_map(|found| found.strip_prefix(line));
+        found.map_or(0.0, |value| value.trim().parse().expect("a number"))
+    }
+
+    /// Inspections of pods so far, whatever asked for them.
+    pub(super) fn inspections(&self) -> f64 {
+        let text = self.metrics.render();
+        let lines = text.lines();
+        let counts = lines.filter_map(|line| {
+            let rest = line.strip_prefix("rubelet_pleg_inspections_total{")?;
+            rest.split_once("} ")?.1.parse::<f64>().ok()
+        });
+        counts.sum()
+    }
+}

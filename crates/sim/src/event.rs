@@ -1,0 +1,205 @@
+//! How a model tells events, and what goes wrong with them on the way.
+
+use std::time::Duration;
+
+use rubelet_cri::{ContainerEvent, v1};
+
+use crate::Subject;
+
+/// Which runtime's way with events a model has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EventFlavour {
+    /// Containerd 2.x. All is told of containers and sandboxes but starts that failed. A stream
+    /// with 100 events waiting holds up the calls that make more. Without a stream events are kept
+    /// for five minutes; a stream that was dropped is only noticed, and so swallows, the event
+    /// after that.
+    #[default]
+    Containerd,
+    /// Containerd 1.7. The same events, through one queue of 1000 for all streams: each event
+    /// reaches one of them, in turn. Without a stream they stay in the queue; while it is full, new
+    /// ones are lost.
+    Shared,
+    /// CRI-O with events on. No creation or removal of a sandbox is told, and nothing of containers
+    /// that go with their sandbox. Up to 1000 events from before the first stream are kept, later
+    /// ones without a stream are gone. While 1000 events wait for one stream, all streams lose new
+    /// ones.
+    CriO,
+    /// Containerd 1.6: the RPC does not exist.
+    None,
+    /// CRI-O with events off: the stream ends well as soon as it begins.
+    Closed,
+}
+
+/// Something that goes wrong with single events. See [`Sim::inject_event`](crate::Sim::inject_event).
+#[derive(Debug, Clone)]
+pub struct EventFault {
+    pub(crate) mishap: Mishap,
+    pub(crate) subject: Subject,
+    pub(crate) kind: Option<v1::ContainerEventType>,
+    pub(crate) left: Option<usize>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Mishap {
+    Lose,
+    Double,
+    Delay(Duration),
+    Hold,
+    WithoutSandbox,
+    WrongPod(String),
+}
+
+impl EventFault {
+    fn new(mishap: Mishap) -> Self {
+        Self {
+            mishap,
+            subject: Subject::any(),
+            kind: None,
+            left: Some(1),
+        }
+    }
+
+    /// The next event is lost.
+    #[must_use]
+    pub fn lost() -> Self {
+        Self::new(Mishap::Lose)
+    }
+
+    /// The next event comes twice.
+    #[must_use]
+    pub fn doubled() -> Self {
+        Self::new(Mishap::Double)
+    }
+
+    /// The next event comes so much later; others overtake it.
+    #[must_use]
+    pub fn late(by: Duration) -> Self {
+        Self::new(Mishap::Delay(by))
+    }
+
+    /// The next event is kept back until [`Sim::release_events`](crate::Sim::release_events).
+    #[must_use]
+    pub fn held() -> Self {
+        Self::new(Mishap::Hold)
+    }
+
+    /// The next event names no sandbox and no pod.
+    #[must_use]
+    pub fn without_sandbox() -> Self {
+        Self::new(Mishap::WithoutSandbox)
+    }
+
+    /// The next event says it is about the pod with this UID.
+    #[must_use]
+    pub fn of_wrong_pod(uid: &str) -> Self {
+        Self::new(Mishap::WrongPod(uid.to_owned()))
+    }
+
+    /// Only events about this subject. Its image is of no account.
+    #[must_use]
+    pub fn on(self, subject: Subject) -> Self {
+        Self { subject, ..self }
+    }
+
+    /// Only events of this kind.
+    #[must_use]
+    pub fn of(self, kind: v1::ContainerEventType) -> Self {
+        Self {
+            kind: Some(kind),
+            ..self
+        }
+    }
+
+    /// This many events instead of one.
+    #[must_use]
+    pub fn times(self, times: usize) -> Self {
+        Self {
+            left: Some(times),
+            ..self
+        }
+    }
+
+    /// All events, until [`Sim::clear_faults`](crate::Sim::clear_faults).
+    #[must_use]
+    pub fn always(self) -> Self {
+        Self { left: None, ..self }
+    }
+
+    pub(crate) fn fits(&self, event: &ContainerEvent, about: &Subject) -> bool {
+        self.kind.is_none_or(|kind| kind == event.kind) && self.subject.matches(about)
+    }
+}
+
+/// How often what goes wrong when events are rough: each in so many of a thousand events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventOdds {
+    /// It is lost.
+    pub lost: u16,
+    /// It comes twice.
+    pub doubled: u16,
+    /// It, or its second copy, is late, by up to `longest`.
+    pub late: u16,
+    /// It names no sandbox.
+    pub without_sandbox: u16,
+    /// It names the pod of an earlier event.
+    pub wrong_pod: u16,
+    /// An earlier event comes once more after it.
+    pub replayed: u16,
+    /// All streams break right after it.
+    pub cut: u16,
+    /// The longest that an event is late.
+    pub longest: Duration,
+}
+
+impl EventOdds {
+    /// Some of everything.
+    #[must_use]
+    pub fn rough() -> Self {
+        Self {
+            lost: 50,
+            doubled: 50,
+            late: 200,
+            without_sandbox: 50,
+            wrong_pod: 20,
+            replayed: 50,
+            cut: 10,
+            longest: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Random numbers that are the same for the same seed (splitmix64).
+#[derive(Debug, Clone)]
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Any number below `end`, which is not zero.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        let end = u64::try_from(end).unwrap_or(u64::MAX).max(1);
+        usize::try_from(self.next() % end).unwrap_or(0)
+    }
+
+    /// True in so many of a thousand throws.
+    pub(crate) fn hits(&mut self, per_mille: u16) -> bool {
+        self.below(1000) < usize::from(per_mille)
+    }
+
+    /// Any time up to `longest`, in whole milliseconds.
+    pub(crate) fn up_to(&mut self, longest: Duration) -> Duration {
+        let millis = usize::try_from(longest.as_millis()).unwrap_or(usize::MAX - 1);
+        let millis = self.below(millis.saturating_add(1));
+        Duration::from_millis(u64::try_from(millis).unwrap_or(0))
+    }
+}

@@ -1,0 +1,247 @@
+//! Events: told, spoilt on purpose, and kept until a stream takes them.
+
+mod spoil;
+mod stream;
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use rubelet_cri::{
+    ContainerEvent,
+    v1::ContainerEventType::{self, ContainerCreatedEvent, ContainerDeletedEvent},
+};
+use spoil::Spoilers;
+use stream::Stream;
+
+use super::State;
+use crate::{EventFlavour, Instance, Subject, What};
+
+/// How long containerd 2.x keeps events that nobody takes.
+const KEPT: Duration = Duration::from_secs(300);
+/// How many events the one queue of containerd 1.7, or of CRI-O, holds.
+const QUEUE: usize = 1000;
+/// How many events may wait for one stream of containerd's.
+const SLOTS: usize = 100;
+
+/// An event on its way, with the number it has in the record.
+pub(crate) type Told = (u64, Arc<ContainerEvent>);
+
+pub(crate) struct Events {
+    pub(crate) flavour: EventFlavour,
+    /// Whether the RPC exists, whatever the flavour says.
+    pub(crate) offered: bool,
+    /// Whether streams get nothing, now and later.
+    pub(crate) withheld: bool,
+    pub(crate) spoilers: Spoilers,
+    streams: BTreeMap<u64, Stream>,
+    /// What no stream has taken, and since when.
+    kept: VecDeque<(Duration, Told)>,
+    /// Whether there was a stream in this life of the runtime.
+    began: bool,
+    /// Whether what happens to containers is not told at the moment.
+    pub(super) hushed: bool,
+    /// Whether nothing is told at the moment.
+    pub(crate) silent: bool,
+    /// The stream that got the last event of the shared queue.
+    turn: u64,
+    numbers: u64,
+    history: Vec<Told>,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self {
+            flavour: EventFlavour::default(),
+            offered: true,
+            withheld: false,
+            spoilers: Spoilers::default(),
+            streams: BTreeMap::new(),
+            kept: VecDeque::new(),
+            began: false,
+            hushed: false,
+            silent: false,
+            turn: 0,
+            numbers: 0,
+            history: Vec::new(),
+        }
+    }
+}
+
+impl State {
+    /// Something happened to a container.
+    pub(crate) fn tell_of_container(
+        &mut self,
+        kind: ContainerEventType,
+        at: Duration,
+        instance: &Instance,
+    ) {
+        if self.events.hushed {
+            return;
+        }
+        let sandbox = self.sandboxes.contains_key(&instance.sandbox_id);
+        let event = ContainerEvent {
+            container: instance.id.clone(),
+            kind,
+            created_at: self.clock.latest(),
+            sandbox: sandbox.then(|| instance.sandbox_id.clone()),
+            pod_uid: sandbox.then(|| instance.pod_uid.clone()),
+        };
+        self.tell(at, event, &instance.subject());
+    }
+
+    /// Something happened to a sandbox.
+    pub(crate) fn tell_of_sandbox(&mut self, kind: ContainerEventType, id: &str, pod_uid: &str) {
+        let swallowed = [ContainerCreatedEvent, ContainerDeletedEvent].contains(&kind);
+        if swallowed && self.events.flavour == EventFlavour::CriO {
+            return;
+        }
+        let event = ContainerEvent {
+            container: id.to_owned(),
+            kind,
+            created_at: self.clock.latest(),
+            sandbox: Some(id.to_owned()),
+            pod_uid: Some(pod_uid.to_owned()),
+        };
+        let about = Subject {
+            id: Some(id.to_owned()),
+            ..Subject::pod(pod_uid)
+        };
+        self.tell(self.clock.now(), event, &about);
+    }
+
+    fn tell(&mut self, at: Duration, event: ContainerEvent, about: &Subject) {
+        let mute = [EventFlavour::None, EventFlavour::Closed];
+        let tells = self.node.up && !self.events.silent;
+        if !tells || mute.contains(&self.events.flavour) {
+            return;
+        }
+        self.events.numbers += 1;
+        let told = (self.events.numbers, Arc::new(event));
+        self.events.history.push(told.clone());
+        self.note_at(at, What::EventEmitted(told.0, told.1.clone()));
+        self.spoil(at, &told, about);
+    }
+
+    /// Sends an event that nothing emitted now.
+    pub(crate) fn send_event(&mut self, event: ContainerEvent) {
+        self.events.numbers += 1;
+        let told = (self.events.numbers, Arc::new(event));
+        self.publish(self.clock.now(), Duration::ZERO, &told);
+    }
+
+    /// Sends the last events again, oldest first and around again, until it were `count`.
+    pub(crate) fn replay(&mut self, count: usize) {
+        let history = &self.events.history;
+        let last = &history[history.len().saturating_sub(count)..];
+        let again: Vec<_> = last.iter().cycle().take(count).cloned().collect();
+        for told in again {
+            self.publish(self.clock.now(), Duration::ZERO, &told);
+        }
+    }
+
+    /// Gives an event to the streams that are to have it, as the flavour wants it.
+    fn publish(&mut self, at: Duration, late: Duration, told: &Told) {
+        let latency = self.latency_of("GetContainerEvents") / 2;
+        let ready = at + late + latency;
+        match self.events.flavour {
+            EventFlavour::Containerd => self.broadcast(at, ready, told),
+            EventFlavour::Shared => {
+                if self.events.kept.len() < QUEUE {
+                    self.events.kept.push_back((ready, told.clone()));
+                    self.deal();
+                } else {
+                    self.note_at(at, What::EventLost(told.0, "the queue is full"));
+                }
+            }
+            EventFlavour::CriO => {
+                let full = |stream: &Stream| stream.waiting() >= QUEUE;
+                let lost = if self.events.began {
+                    if self.events.streams.values().any(full) {
+                        Some("the queue is full")
+                    } else if !self.events.streams.values().any(Stream::is_read) {
+                        Some("nobody listens")
+                    } else {
+                        self.spread(ready, told);
+                        None
+                    }
+                } else if self.events.kept.len() < QUEUE {
+                    self.events.kept.push_back((ready, told.clone()));
+                    None
+                } else {
+                    Some("the queue is full")
+                };
+                if let Some(why) = lost {
+                    self.note_at(at, What::EventLost(told.0, why));
+                }
+            }
+            EventFlavour::None | EventFlavour::Closed => {}
+        }
+    }
+
+    fn broadcast(&mut self, at: Duration, ready: Duration, told: &Told) {
+        let events = &mut self.events;
+        if !events.streams.values().any(Stream::is_registered) {
+            events.kept.push_back((ready, told.clone()));
+            while events
+                .kept
+                .front()
+                .is_some_and(|(since, _)| *since + KEPT < at)
+            {
+                events.kept.pop_front();
+            }
+            return;
+        }
+        // Only sending shows that a client has gone; what was sent is lost.
+        let read = events.streams.values().any(Stream::is_read);
+        events.streams.retain(|_, stream| !stream.is_dropped());
+        if read {
+            self.spread(ready, told);
+        } else {
+            self.note_at(at, What::EventLost(told.0, "the stream is dead"));
+        }
+    }
+
+    fn spread(&mut self, ready: Duration, told: &Told) {
+        let withheld = self.events.withheld;
+        for stream in self.events.streams.values_mut() {
+            if !withheld {
+                stream.push(ready, told.clone());
+            }
+        }
+    }
+
+    /// Deals the shared queue out, one event to each stream in turn, to those that take them.
+    fn deal(&mut self) {
+        loop {
+            let events = &mut self.events;
+            let takes = |one: &Stream| one.is_registered() && one.waiting() < SLOTS;
+            let all = events.streams.iter();
+            let takers: Vec<u64> = all
+                .filter(|(_, one)| takes(one))
+                .map(|(id, _)| *id)
+                .collect();
+            let after = takers.iter().find(|id| **id > events.turn);
+            let Some(taker) = after.or(takers.first()).copied() else {
+                return;
+            };
+            let Some((ready, told)) = events.kept.pop_front() else {
+                return;
+            };
+            events.turn = taker;
+            let Some(stream) = events.streams.get_mut(&taker) else {
+                return;
+            };
+            if !stream.is_read() {
+                if stream.is_dropped() {
+                    events.streams.remove(&taker);
+                }
+                self.note(What::EventLost(told.0, "the stream is dead"));
+            } else if !events.withheld {
+                stream.push(ready, told);
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! One caller's stream of events.
+
+use std::time::Duration;
+
+use super::{KEPT, SLOTS, Told};
+use crate::{
+    EventFlavour, Outcome, What,
+    sim::Wait,
+    state::{Refusal, State},
+};
+
+#[derive(Default)]
+pub(crate) struct Stream {
+    queue: Vec<(Duration, Told)>,
+    end: Option<End>,
+    /// Whether it gets nothing any more, though it is open.
+    mute: bool,
+}
+
+/// How a stream was ended.
+#[derive(Clone, Copy)]
+enum End {
+    /// The runtime closed it.
+    Closed,
+    /// The runtime died.
+    Died,
+    /// The connection is gone, and the runtime has not noticed.
+    Lost,
+    /// The caller dropped it, and the runtime has not noticed.
+    Dropped,
+}
+
+impl Stream {
+    pub(super) fn push(&mut self, ready: Duration, told: Told) {
+        if !self.mute && self.end.is_none() {
+            self.queue.push((ready, told));
+        }
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether the runtime sends to it, be somebody there or not.
+    pub(super) fn is_registered(&self) -> bool {
+        !matches!(self.end, Some(End::Closed | End::Died))
+    }
+
+    /// Whether its caller dropped it and the runtime sends to it all the same.
+    pub(super) fn is_dropped(&self) -> bool {
+        matches!(self.end, Some(End::Dropped))
+    }
+
+    /// Whether somebody reads it.
+    pub(super) fn is_read(&self) -> bool {
+        self.end.is_none()
+    }
+
+    /// The event that is ready first, of equals the one told first: its place and its time.
+    fn first(&self) -> Option<(usize, Duration)> {
+        let all = self.queue.iter().enumerate();
+        let times = all.map(|(place, (ready, _))| (place, *ready));
+        times.min_by_key(|(_, ready)| *ready)
+    }
+}
+
+/// What a stream is given next: an event, its last error, or its end.
+pub(crate) type Item = Option<Result<Told, Refusal>>;
+
+impl State {
+    /// A new stream's number; `None` where the runtime ends it at once.
+    pub(crate) fn open_stream(&mut self) -> Result<Option<u64>, Refusal> {
+        if self.boot().is_none() {
+            let refusal = "cannot connect: the model runtime is down";
+            return Err(Refusal::unavailable(refusal));
+        }
+        let flavour = self.events.flavour;
+        if !self.events.offered || flavour == EventFlavour::None {
+            return Err(Refusal::unimplemented());
+        }
+        if flavour == EventFlavour::Closed {
+            return Ok(None);
+        }
+        let number = self.fresh_number();
+        let mut stream = Stream::default();
+        if flavour != EventFlavour::Shared {
+            let now = self.clock.now();
+            let kept = self.events.kept.drain(..);
+            let fresh = |ready: &Duration| flavour == EventFlavour::CriO || *ready + KEPT >= now;
+            stream.queue.extend(kept.filter(|(ready, _)| fresh(ready)));
+        }
+        if self.events.withheld {
+            stream.queue.clear();
+        }
+        self.events.began = true;
+        self.events.streams.insert(number, stream);
+        self.note(What::EventStreamOpened(number));
+        if flavour == EventFlavour::Shared {
+            self.deal();
+        }
+        Ok(Some(number))
+    }
+
+    /// The next event of a stream, or its end.
+    pub(crate) fn next_event(&mut self, number: u64) -> Wait<Item> {
+        let now = self.clock.now();
+        let next_exit = self.next_exit();
+        let withheld = self.events.withheld;
+        let Some(stream) = self.events.streams.get_mut(&number) else {
+            return Wait::Done(None);
+        };
+        match stream.end {
+            Some(End::Closed | End::Dropped) => return Wait::Done(None),
+            Some(End::Died | End::Lost) => {
+                let refusal = "the connection was lost: the stream of events broke";
+                return Wait::Done(Some(Err(Refusal::unavailable(refusal))));
+            }
+            None => {}
+        }
+        let first = stream.first().filter(|_| !withheld);
+        if let Some((place, _)) = first.filter(|(_, ready)| *ready <= now) {
+            let (_, told) = stream.queue.remove(place);
+            self.note(What::EventDelivered {
+                number: told.0,
+                stream: number,
+                event: told.1.clone(),
+            });
+            if self.events.flavour == EventFlavour::Shared {
+                self.deal();
+            }
+            return Wait::Done(Some(Ok(told)));
+        }
+        // An exit that nobody looks for happens, and is told, when its time has come.
+        let times = first.map(|(_, ready)| ready).into_iter().chain(next_exit);
+        times.min().map_or(Wait::ForChange, Wait::Until)
+    }
+
+    /// A stream is not read any more. What its runtime notices of that depends on the flavour.
+    pub(crate) fn close_stream(&mut self, number: u64, outcome: Outcome) {
+        let flavour = self.events.flavour;
+        let lingers = matches!(flavour, EventFlavour::Containerd | EventFlavour::Shared);
+        if let Some(stream) = self.events.streams.get_mut(&number) {
+            if lingers && stream.is_registered() {
+                stream.queue.clear();
+                stream.end = Some(End::Dropped);
+            } else {
+                self.events.streams.remove(&number);
+            }
+        }
+        self.note(What::EventStreamEnded {
+            stream: number,
+            outcome,
+        });
+    }
+
+    /// All streams break, with what was in them.
+    pub(crate) fn cut_streams(&mut self) {
+        self.end_streams(End::Lost);
+    }
+
+    /// The runtime ends all streams without an error.
+    pub(crate) fn finish_streams(&mut self) {
+        self.end_streams(End::Closed);
+    }
+
+    /// The runtime dies: its streams break, and what it kept is forgotten.
+    pub(crate) fn forget_events(&mut self) {
+        self.events.streams.retain(|_, stream| !stream.is_dropped());
+        self.end_streams(End::Died);
+        self.events.kept.clear();
+        self.events.began = false;
+    }
+
+    fn end_streams(&mut self, end: End) {
+        for stream in self.events.streams.values_mut() {
+            stream.queue.clear();
+            // Who was cut and has not read that yet still reads it, whatever comes after.
+            if stream.end.is_none() || matches!((stream.end, end), (Some(End::Lost), End::Died)) {
+                stream.end = Some(end);
+            }
+        }
+    }
+
+    /// The streams that are open now get nothing any more.
+    pub(crate) fn mute_streams(&mut self) {
+        for stream in self.events.streams.values_mut() {
+            stream.queue.clear();
+            stream.mute = true;
+        }
+    }
+
+    /// How many streams somebody reads.
+    pub(crate) fn open_streams(&self) -> usize {
+        let all = self.events.streams.values();
+        all.filter(|stream| stream.is_read()).count()
+    }
+
+    /// Whether no stream with too many events waiting keeps the runtime from telling more.
+    pub(crate) fn events_flow(&self) -> bool {
+        let now = self.clock.now();
+        let stalled = |stream: &Stream| {
+            let ready = stream.queue.iter().filter(|(ready, _)| *ready <= now);
+            ready.count() > SLOTS
+        };
+        let holds_up = self.events.flavour == EventFlavour::Containerd && !self.events.withheld;
+        !holds_up || !self.events.streams.values().any(stalled)
+    }
+}

@@ -1,0 +1,99 @@
+//! A reader of events that notes what it gets.
+
+use futures_util::StreamExt;
+use rubelet_cri::{ContainerEvent, CriError, CriResult, RuntimeService};
+use rubelet_sim::Sim;
+use tokio::{
+    sync::mpsc::{UnboundedReceiver, unbounded_channel},
+    task::{JoinHandle, yield_now},
+};
+
+/// Reads a stream as fast as it comes.
+pub(crate) struct Reader {
+    got: UnboundedReceiver<CriResult<ContainerEvent>>,
+    task: JoinHandle<()>,
+}
+
+impl Reader {
+    /// Of a stream that is open when this returns, if it can be.
+    pub(crate) async fn open(sim: &Sim) -> Self {
+        let mut events = sim.container_events();
+        let (send, got) = unbounded_channel();
+        let task = tokio::spawn(async move {
+            while let Some(event) = events.next().await {
+                // The test may have seen enough.
+                let _ = send.send(event);
+            }
+        });
+        others().await;
+        Self { got, task }
+    }
+
+    /// What came since the last time.
+    pub(crate) async fn items(&mut self) -> Vec<CriResult<ContainerEvent>> {
+        others().await;
+        let mut items = Vec::new();
+        while let Ok(item) = self.got.try_recv() {
+            items.push(item);
+        }
+        items
+    }
+
+    /// The events that came since the last time: the first letters of their kinds, in lower case
+    /// for sandboxes.
+    pub(crate) async fn kinds(&mut self) -> String {
+        let items = self.items().await.into_iter();
+        items
+            .map(|item| letter(&item.expect("the stream goes on")))
+            .collect()
+    }
+
+    /// The containers and sandboxes that events came about since the last time.
+    pub(crate) async fn ids(&mut self) -> Vec<String> {
+        let items = self.items().await.into_iter();
+        items
+            .map(|item| item.expect("the stream goes on").container)
+            .collect()
+    }
+
+    /// The error that ended the stream, after which nothing came.
+    pub(crate) async fn error(&mut self) -> CriError {
+        let mut items = self.items().await;
+        assert!(self.task.is_finished());
+        let last = items.pop().expect("an error is an item");
+        assert!(items.is_empty(), "{items:?}");
+        last.expect_err("it is the last item")
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.task.is_finished()
+    }
+
+    /// Reads no more, and lets the runtime know as far as it can.
+    pub(crate) async fn close(self) {
+        self.task.abort();
+        others().await;
+    }
+}
+
+/// Created, Started, stopped (X), Deleted.
+fn letter(event: &ContainerEvent) -> char {
+    let letter = match event.kind.as_str_name() {
+        "CONTAINER_CREATED_EVENT" => 'C',
+        "CONTAINER_STARTED_EVENT" => 'S',
+        "CONTAINER_STOPPED_EVENT" => 'X',
+        _ => 'D',
+    };
+    if event.is_sandbox() {
+        letter.to_ascii_lowercase()
+    } else {
+        letter
+    }
+}
+
+/// Lets all other tasks do what they can do now.
+pub(crate) async fn others() {
+    for _ in 0..20 {
+        yield_now().await;
+    }
+}

@@ -1,0 +1,54 @@
+//! The agent on each line of containerd: one without events, one whose events reach one reader
+//! each, and one that tells everybody everything. Nobody who looks at pods notices a difference.
+
+use anyhow::Result;
+use rubelet_testbed::containerd::{HostPorts, Line};
+use rubelet_testbed::manifest::{pod, waiting};
+use rubelet_testbed::status::{ended_before, is_ready, restarts};
+use rubelet_testbed::{Containerd, Node, proc};
+use serde_json::json;
+
+#[test]
+fn on_containerd_1_6_a_killed_container_is_replaced_and_a_removed_pod_goes() -> Result<()> {
+    a_killed_container_is_replaced_and_a_removed_pod_goes(Line::V1_6)
+}
+
+#[test]
+fn on_containerd_1_7_a_killed_container_is_replaced_and_a_removed_pod_goes() -> Result<()> {
+    a_killed_container_is_replaced_and_a_removed_pod_goes(Line::V1_7)
+}
+
+#[test]
+fn on_containerd_2_a_killed_container_is_replaced_and_a_removed_pod_goes() -> Result<()> {
+    a_killed_container_is_replaced_and_a_removed_pod_goes(Line::V2)
+}
+
+fn a_killed_container_is_replaced_and_a_removed_pod_goes(line: Line) -> Result<()> {
+    let containerd = Containerd::start_line(line, HostPorts::None)?;
+    let node = Node::start_on(containerd, |builder| builder)?;
+    for name in ["kept", "beside"] {
+        node.apply(&pod(name, &json!({ "containers": [waiting("main")] })))?;
+    }
+    for name in ["kept", "beside"] {
+        node.wait_ready(name)?;
+    }
+    let beside = node.running("beside", "main")?;
+
+    let first = node.running("kept", "main")?;
+    proc::kill9(node.truth().pid(&first.id)?)?;
+    let seen = node.wait("kept", "was restarted", |pod| {
+        restarts(pod, "main") == 1 && is_ready(pod)
+    })?;
+    assert_eq!(ended_before(&seen, "main")["exitCode"], 137);
+    let second = node.running("kept", "main")?;
+    assert_ne!(second.id, first.id);
+    assert_eq!(second.sandbox, first.sandbox);
+    assert_eq!(second.restart_count, Some(1));
+
+    node.remove("kept")?;
+    node.wait_gone("kept")?;
+    assert_eq!(node.containers("kept")?, []);
+    assert_eq!(node.sandboxes("kept")?, []);
+    assert_eq!(node.containers("beside")?, [beside], "nothing else changed");
+    Ok(())
+}

@@ -1,0 +1,241 @@
+//! `cargo xtask soak`: the agent with pods of all kinds on a real containerd, behind a proxy that
+//! injects faults, while things are edited, killed and restarted. After each seed the faults stop,
+//! and what the runtime holds is compared with what is wanted and with what the agent shows.
+
+mod action;
+mod compare;
+mod node;
+mod pods;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+use chaos_cri::{Dice, PROFILES};
+use rubelet_testbed::{clock, wait};
+
+use crate::{cargo, workspace};
+use action::Action;
+use node::Node;
+use pods::Wanted;
+
+/// What `cargo xtask soak --help` prints.
+pub(crate) const HELP: &str = "\
+cargo xtask soak [OPTION...]
+
+Runs the agent with a folder of pods on a private containerd behind chaos-cri (needs root). Each
+seed decides the faults, and what happens meanwhile: manifests are added, edited and removed,
+processes of containers, containerd and the agent are killed, pods are restarted. Then the faults
+stop. What the runtime holds, asked directly, must become what is wanted and what the agent shows:
+one ready sandbox for each pod, one running container for each that runs, none twice, nothing of
+removed pods. One line is printed for each seed; the exit code is 1 if one failed.
+
+  --seeds N       how many seeds (10)
+  --minutes M     begin no further seed after so many minutes
+  --first N       the first seed (1)
+  --profile NAME  the faults of all seeds: light, events, rough or lies; without it they take turns
+  --actions N     how many things are done during a seed (15)
+";
+
+/// How long all may take to become as wanted after the last fault: a lost event is made up for by
+/// the next slow relist, and a container that was killed often waits in its back-off.
+const CONVERGE: Duration = Duration::from_secs(240);
+/// How long it must then stay so.
+const STAY: Duration = Duration::from_secs(2);
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The longest pause between two actions, in milliseconds.
+const PAUSE: u64 = 2000;
+
+/// What was asked for on the command line.
+#[derive(Debug)]
+pub(crate) struct Options {
+    seeds: u64,
+    first: u64,
+    minutes: Option<u64>,
+    profile: Option<&'static str>,
+    actions: u64,
+}
+
+impl Options {
+    /// Reads the words after `soak`.
+    pub(crate) fn parse(words: &[&str]) -> Result<Self> {
+        let mut options = Self {
+            seeds: 10,
+            first: 1,
+            minutes: None,
+            profile: None,
+            actions: 15,
+        };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let Some(value) = words.next() else {
+                bail!("`{word}` is no option or lacks its value; see `cargo xtask soak --help`");
+            };
+            match *word {
+                "--seeds" => options.seeds = number(word, value)?,
+                "--first" => options.first = number(word, value)?,
+                "--minutes" => options.minutes = Some(number(word, value)?),
+                "--actions" => options.actions = number(word, value)?,
+                "--profile" => options.profile = Some(profile(value)?),
+                _ => bail!("soak has no option `{word}`; see `cargo xtask soak --help`"),
+            }
+        }
+        Ok(options)
+    }
+
+    /// The faults of a seed.
+    fn profile_of(&self, seed: u64) -> &'static str {
+        let turn = usize::try_from(seed % PROFILES.len() as u64).unwrap_or_default();
+        self.profile.unwrap_or(PROFILES[turn].0)
+    }
+}
+
+fn number(option: &str, text: &str) -> Result<u64> {
+    match text.parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => bail!("{option} takes a whole number above 0, not `{text}`"),
+    }
+}
+
+fn profile(text: &str) -> Result<&'static str> {
+    let names = PROFILES.map(|(name, _)| name);
+    match names.into_iter().find(|name| *name == text) {
+        Some(name) => Ok(name),
+        None => bail!(
+            "there is no profile `{text}`; there are {}",
+            names.join(", ")
+        ),
+    }
+}
+
+/// Runs the seeds; an error names those that failed.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let program = cargo::agent(&workspace::root()?, false)?;
+    let begin = clock::now();
+    let mut good = 0;
+    let mut failed = Vec::new();
+    for seed in (options.first..).take(usize::try_from(options.seeds)?) {
+        let minutes = begin.elapsed().as_secs() / 60;
+        if options.minutes.is_some_and(|limit| minutes >= limit) {
+            break;
+        }
+        let name = options.profile_of(seed);
+        match run_seed(&program, seed, name, options.actions) {
+            Ok(line) => {
+                good += 1;
+                println!("seed {seed} {name}: {line}");
+            }
+            Err(error) => {
+                println!("seed {seed} {name}: FAILED: {error:#}");
+                failed.push(seed.to_string());
+            }
+        }
+    }
+    let minutes = begin.elapsed().as_secs_f64() / 60.0;
+    println!(
+        "soak: {good} seeds good, {} failed, {minutes:.1} minutes",
+        failed.len()
+    );
+    if !failed.is_empty() {
+        bail!(
+            "failed with seed {}; repeat one with `cargo xtask soak --first SEED --seeds 1`{}",
+            failed.join(", "),
+            options
+                .profile
+                .map_or(String::new(), |name| format!(" and `--profile {name}`")),
+        );
+    }
+    Ok(())
+}
+
+/// One seed, from a new containerd to its removal; a line about what happened.
+fn run_seed(program: &PathBuf, seed: u64, profile: &str, actions: u64) -> Result<String> {
+    // Of a sequence of its own: what is done is no part of what goes wrong.
+    let mut dice = Dice::new(seed ^ 0x5eed);
+    let mut wanted = Wanted::first(&mut dice);
+    let mut node = Node::start(program, seed, profile, &wanted)?;
+    let mut done = Vec::new();
+    let result = soak(&mut node, &mut dice, &mut wanted, actions, &mut done);
+    let result = result.map_err(|error| {
+        let report = format!(
+            "{error:#}\n--- done\n{}\n{}",
+            done.join("\n"),
+            node.agent.circumstances(),
+        );
+        let kept = node.keep_logs(seed, &report);
+        anyhow!("{error:#}\n  after: {}\n  {kept}", done.join("; "))
+    });
+    let injected = node.injected();
+    let removed = node.remove();
+    let took = result?;
+    removed?;
+    Ok(format!(
+        "{actions} actions, {injected} faults, as wanted {:.1} s after the last",
+        took.as_secs_f64()
+    ))
+}
+
+/// Does things, stops the faults, and waits until all is as wanted; how long that took.
+fn soak(
+    node: &mut Node,
+    dice: &mut Dice,
+    wanted: &mut Wanted,
+    actions: u64,
+    done: &mut Vec<String>,
+) -> Result<Duration> {
+    for _ in 0..actions {
+        wait::pass(Duration::from_millis(dice.below(PAUSE)));
+        let action = Action::draw(dice, wanted);
+        done.push(action.perform(node, dice, wanted)?);
+        node.check_running()?;
+        compare::nothing_twice(node)?;
+    }
+    node.stop_faults();
+    let begin = clock::now();
+    let mut good_since = None;
+    let mut differences = Vec::new();
+    let waited = wait::until_every(LOOK_EVERY, "all is as wanted", CONVERGE, || {
+        node.check_running()?;
+        compare::nothing_twice(node)?;
+        differences = compare::differences(node, wanted)
+            .unwrap_or_else(|error| vec![format!("cannot look: {error:#}")]);
+        if !differences.is_empty() {
+            good_since = None;
+            return Ok(None);
+        }
+        let since = *good_since.get_or_insert_with(clock::now);
+        Ok((since.elapsed() >= STAY).then(|| since.duration_since(begin)))
+    });
+    waited.map_err(|error| {
+        if differences.is_empty() {
+            return error;
+        }
+        error.context(differences.join("\n"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_and_wrong_ones_refused() {
+        let options = Options::parse(&["--seeds", "3", "--profile", "rough"]).unwrap();
+        assert_eq!((options.seeds, options.first), (3, 1));
+        assert_eq!(options.profile_of(7), "rough");
+        let turns: std::collections::BTreeSet<_> = {
+            let options = Options::parse(&[]).unwrap();
+            (1..=4).map(|seed| options.profile_of(seed)).collect()
+        };
+        assert_eq!(turns.len(), PROFILES.len());
+        for (words, part) in [
+            (&["--seeds"][..], "lacks its value"),
+            (&["--seeds", "0"], "above 0"),
+            (&["--seed", "1"], "no option"),
+            (&["--profile", "x"], "there are light"),
+        ] {
+            let error = Options::parse(words).unwrap_err().to_string();
+            assert!(error.contains(part), "{words:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What happens while faults are injected.
+
+use anyhow::Result;
+use chaos_cri::Dice;
+use rubelet_testbed::cleanup::processes;
+
+use super::node::Node;
+use super::pods::{Kind, Wanted, choose};
+
+/// The highest attempt of a container that is killed: each kill lengthens the back-off, and a seed
+/// should end some time.
+const MOST_ATTEMPTS: u32 = 2;
+
+/// One thing that is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Add,
+    Edit,
+    Remove,
+    KillContainer,
+    RestartPod,
+    KillRuntime,
+    RestartRuntime,
+    KillAgent,
+}
+
+/// What is drawn, the more often the more often it stands here.
+const DRAWN: [Action; 16] = [
+    Action::Add,
+    Action::Add,
+    Action::Edit,
+    Action::Edit,
+    Action::Edit,
+    Action::Remove,
+    Action::Remove,
+    Action::KillContainer,
+    Action::KillContainer,
+    Action::KillContainer,
+    Action::KillContainer,
+    Action::RestartPod,
+    Action::RestartPod,
+    Action::KillRuntime,
+    Action::RestartRuntime,
+    Action::KillAgent,
+];
+
+impl Action {
+    pub(super) fn draw(dice: &mut Dice, wanted: &Wanted) -> Self {
+        match DRAWN[choose(dice, DRAWN.len())] {
+            Self::Add if !wanted.has_room() => Self::Remove,
+            action => action,
+        }
+    }
+
+    /// Does it; a line about what was done.
+    pub(super) fn perform(
+        self,
+        node: &mut Node,
+        dice: &mut Dice,
+        wanted: &mut Wanted,
+    ) -> Result<String> {
+        let nothing = || Ok(format!("{self:?}: there was nothing to do it with"));
+        match self {
+            Self::Add => {
+                let pod = wanted.add(dice);
+                node.agent.write_manifest(&pod.file(), &pod.manifest())?;
+                Ok(format!("add {}", pod.name))
+            }
+            Self::Edit => {
+                // What an edit means for a pod that may have ended is not the question here.
+                let some = wanted.some(dice, |pod| pod.kind != Kind::Job);
+                let Some(pod) = some.and_then(|pod| wanted.edit(&pod.name)) else {
+                    return nothing();
+                };
+                node.agent.write_manifest(&pod.file(), &pod.manifest())?;
+                Ok(format!("edit {} to version {}", pod.name, pod.version))
+            }
+            Self::Remove => {
+                let Some(pod) = wanted.some(dice, |_| true) else {
+                    return nothing();
+                };
+                node.agent.remove_manifest(&pod.file())?;
+                wanted.remove(&pod.name);
+                Ok(format!("remove {}", pod.name))
+            }
+            Self::KillContainer => Ok(kill_container(node, dice)?.unwrap_or(nothing()?)),
+            Self::RestartPod => {
+                let Some(pod) = wanted.some(dice, |pod| !pod.running().is_empty()) else {
+                    return nothing();
+                };
+                let full = node.agent.full_name(&pod.name);
+                let done = node.agent.cli(&["restart", &full, "--no-wait"])?;
+                // A pod that is not there yet, or whose last restart goes on, is refused.
+                let said = done.stderr.lines().next().unwrap_or("done").to_owned();
+                Ok(format!("rubelet restart {full}: {said}"))
+            }
+            Self::KillRuntime => {
+                node.containerd.kill9()?;
+                node.containerd.resume()?;
+                Ok("kill -9 containerd and start it".to_owned())
+            }
+            Self::RestartRuntime => {
+                node.containerd.restart()?;
+                Ok("restart containerd".to_owned())
+            }
+            Self::KillAgent => {
+                node.agent.kill9()?;
+                node.agent.start()?;
+                Ok("kill -9 the agent and start it".to_owned())
+            }
+        }
+    }
+}
+
+/// Kills the process of some container; `None` if there is none to kill.
+fn kill_container(node: &Node, dice: &mut Dice) -> Result<Option<String>> {
+    let mut running = node.truth.containers()?;
+    running.retain(|container| container.is_running() && container.attempt < MOST_ATTEMPTS);
+    running.sort_by(|a, b| (&a.pod, &a.name).cmp(&(&b.pod, &b.name)));
+    let Some(victim) = running.get(choose(dice, running.len())) else {
+        return Ok(None);
+    };
+    let what = format!("kill -9 {}/{} {}", victim.pod, victim.name, victim.id);
+    // It may end by itself, or by the agent's hand, at this very moment.
+    let killed = node.truth.pid(&victim.id).and_then(processes::kill);
+    Ok(Some(match killed {
+        Ok(()) => what,
+        Err(error) => format!("{what}: too late ({error:#})"),
+    }))
+}

@@ -1,0 +1,306 @@
+//! What the runtime holds, against what is wanted and what the agent shows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context, Result, bail};
+use rubelet_testbed::cri_truth::{Container, ContainerState, Sandbox};
+use rubelet_testbed::{Agent, status};
+use serde_json::Value;
+
+use super::node::Node;
+use super::pods::{Kind, Pod, Wanted};
+
+/// An error if a container of a pod is there twice, which may not be at any time.
+pub(super) fn nothing_twice(node: &Node) -> Result<()> {
+    match doubled(node.truth.containers()?) {
+        Some(told) => bail!("{told}"),
+        None => Ok(()),
+    }
+}
+
+/// A container that runs twice, or whose same attempt is there twice and has not ended.
+fn doubled(containers: Vec<Container>) -> Option<String> {
+    let mut running: BTreeMap<(String, String), String> = BTreeMap::new();
+    let mut live: BTreeMap<(String, String, u32), String> = BTreeMap::new();
+    for one in containers.into_iter().filter(is_live) {
+        let (pod, name, id, attempt) = (
+            one.pod.clone(),
+            one.name.clone(),
+            one.id.clone(),
+            one.attempt,
+        );
+        let what = format!("container {name} of pod {pod}");
+        let attempts = (pod.clone(), name.clone(), attempt);
+        if let Some(other) = live.insert(attempts, id.clone()) {
+            return Some(format!(
+                "{what}: attempt {attempt} is there twice, as {other} and {id}"
+            ));
+        }
+        if one.is_running()
+            && let Some(other) = running.insert((pod, name), id.clone())
+        {
+            return Some(format!("{what} runs twice, as {other} and {id}"));
+        }
+    }
+    None
+}
+
+/// Whether it was created and has not ended.
+fn is_live(container: &Container) -> bool {
+    matches!(
+        container.state,
+        ContainerState::ContainerCreated | ContainerState::ContainerRunning
+    )
+}
+
+/// Everything that is not as wanted, a line for each; nothing if all is well.
+pub(super) fn differences(node: &Node, wanted: &Wanted) -> Result<Vec<String>> {
+    let held = Held {
+        sandboxes: node.truth.sandboxes()?,
+        containers: node.truth.containers()?,
+    };
+    let shown = shown(&node.agent)?;
+    let mut found = Vec::new();
+    for pod in wanted.iter() {
+        let full = node.agent.full_name(&pod.name);
+        let shown = shown
+            .iter()
+            .find(|shown| shown["metadata"]["name"] == *full);
+        let Some(shown) = shown else {
+            found.push(format!("{full} is wanted, and the agent does not show it"));
+            continue;
+        };
+        found.extend(held.check(&full, pod, shown));
+        if found.is_empty() {
+            found.extend(check_version(node, &held, &full, pod)?);
+        }
+    }
+    let names: BTreeSet<String> = wanted
+        .iter()
+        .map(|pod| node.agent.full_name(&pod.name))
+        .collect();
+    found.extend(held.check_rest(&names));
+    for pod in &shown {
+        let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+        if !names.contains(name) {
+            found.push(format!("{name} is not wanted, and the agent shows it"));
+        }
+    }
+    Ok(found)
+}
+
+/// All pods, as a user sees them.
+fn shown(agent: &Agent) -> Result<Vec<Value>> {
+    let printed = agent.cli(&["get", "pods", "-o", "json"])?;
+    if printed.code != 0 {
+        bail!("`rubelet get pods` failed: {}", printed.stderr.trim());
+    }
+    let mut list: Value = serde_json::from_str(&printed.stdout)?;
+    match list["items"].take() {
+        Value::Array(items) => Ok(items),
+        _ => bail!("`rubelet get pods -o json` printed no list"),
+    }
+}
+
+/// The runtime's lists.
+struct Held {
+    sandboxes: Vec<Sandbox>,
+    containers: Vec<Container>,
+}
+
+impl Held {
+    fn check(&self, full: &str, pod: &Pod, shown: &Value) -> Vec<String> {
+        let mut found = Vec::new();
+        let ready = self
+            .sandboxes
+            .iter()
+            .filter(|sandbox| sandbox.pod == full && sandbox.ready)
+            .count();
+        let ended = pod.kind == Kind::Job;
+        if ready != usize::from(!ended) {
+            found.push(format!("{full} has {ready} ready sandboxes"));
+        }
+        if ended && !status::has_ended(shown) {
+            let phase = &shown["status"]["phase"];
+            found.push(format!(
+                "{full} should have ended, and the agent shows phase {phase}"
+            ));
+        }
+        let own: Vec<&Container> = self.containers.iter().filter(|it| it.pod == full).collect();
+        for name in pod.running() {
+            let running: Vec<&str> = own
+                .iter()
+                .filter(|it| it.name == *name && is_live(it))
+                .map(|it| it.id.as_str())
+                .collect();
+            let id = bare(status::id(shown, name));
+            if running != [id] {
+                found.push(format!(
+                    "{full}/{name}: the runtime has {running:?}, the agent shows {id:?}"
+                ));
+            }
+            if !status::runs(shown, name) {
+                found.push(format!("{full}/{name} is not shown as running"));
+            }
+        }
+        if !pod.running().is_empty() && !status::is_ready(shown) {
+            found.push(format!("{full} is not shown as ready"));
+        }
+        // Of a container that crashes again and again, the runtime may already have a newer one.
+        for (name, id) in ids(shown) {
+            if !own.iter().any(|it| it.id == id && it.name == name) {
+                found.push(format!(
+                    "{full}/{name}: the agent shows {id}, the runtime has no such"
+                ));
+            }
+        }
+        found
+    }
+
+    /// What belongs to no wanted pod.
+    fn check_rest(&self, names: &BTreeSet<String>) -> Vec<String> {
+        let sandboxes = self.sandboxes.iter().map(|it| ("sandbox", &it.pod, &it.id));
+        let containers = self
+            .containers
+            .iter()
+            .map(|it| ("container", &it.pod, &it.id));
+        sandboxes
+            .chain(containers)
+            .filter(|(_, pod, _)| !names.contains(*pod))
+            .map(|(what, pod, id)| format!("{what} {id} of {pod} is left, which is not wanted"))
+            .collect()
+    }
+}
+
+/// Whether the container `main` is the one of the last edit.
+fn check_version(node: &Node, held: &Held, full: &str, pod: &Pod) -> Result<Option<String>> {
+    if pod.running().is_empty() || pod.version == 1 {
+        return Ok(None);
+    }
+    let main = held
+        .containers
+        .iter()
+        .find(|it| it.pod == full && it.name == "main" && it.is_running());
+    let main = main.context("a container that ran has ended")?;
+    let version = node.truth.exec(&main.id, &["sh", "-c", "echo $VERSION"])?;
+    let wanted = pod.version.to_string();
+    let differs = version.trim() != wanted;
+    Ok(differs.then(|| format!("{full} runs version {}, not {wanted}", version.trim())))
+}
+
+/// Name and identifier of each container that the agent shows with one.
+fn ids(shown: &Value) -> Vec<(&str, &str)> {
+    ["containerStatuses", "initContainerStatuses"]
+        .into_iter()
+        .filter_map(|list| shown["status"][list].as_array())
+        .flatten()
+        .filter_map(|status| {
+            let id = bare(status["containerID"].as_str()?);
+            (!id.is_empty()).then_some((status["name"].as_str()?, id))
+        })
+        .collect()
+}
+
+/// An identifier without the runtime's name before it.
+fn bare(id: &str) -> &str {
+    id.rsplit("//").next().unwrap_or(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn container(id: &str, name: &str, attempt: u32, state: ContainerState) -> Container {
+        Container {
+            id: id.to_owned(),
+            sandbox: "s".to_owned(),
+            pod: "p".to_owned(),
+            name: name.to_owned(),
+            attempt,
+            state,
+            created_at: 0,
+            restart_count: None,
+        }
+    }
+
+    fn sandbox(id: &str, ready: bool) -> Sandbox {
+        Sandbox {
+            id: id.to_owned(),
+            pod: "p".to_owned(),
+            namespace: "default".to_owned(),
+            uid: "u".to_owned(),
+            attempt: 0,
+            ready,
+        }
+    }
+
+    #[test]
+    fn a_container_that_is_there_twice_is_found() {
+        use ContainerState::{
+            ContainerCreated as Created, ContainerExited as Exited, ContainerRunning as Running,
+        };
+        for (second, twice) in [
+            (container("b", "main", 1, Running), true),
+            (container("b", "main", 0, Running), true),
+            (container("b", "main", 0, Created), true),
+            (container("b", "main", 1, Created), false),
+            (container("b", "main", 0, Exited), false),
+            (container("b", "other", 0, Running), false),
+        ] {
+            let first = container("a", "main", 0, Running);
+            let told = doubled(vec![first, second.clone()]);
+            assert_eq!(told.is_some(), twice, "{second:?}: {told:?}");
+        }
+    }
+
+    fn wanted(kind: Kind) -> Pod {
+        Pod {
+            name: "p".to_owned(),
+            kind,
+            version: 1,
+        }
+    }
+
+    fn shown(id: &str, ready: &str) -> Value {
+        serde_json::json!({ "status": {
+            "phase": "Running",
+            "conditions": [{ "type": "Ready", "status": ready }],
+            "containerStatuses": [
+                { "name": "main", "containerID": format!("containerd://{id}"),
+                  "state": { "running": {} } },
+            ],
+        }})
+    }
+
+    #[test]
+    fn whatever_differs_is_told() {
+        use ContainerState::{ContainerExited as Exited, ContainerRunning as Running};
+        let good = || Held {
+            sandboxes: vec![sandbox("s", true)],
+            containers: vec![container("a", "main", 0, Running)],
+        };
+        let check = |held: &Held, shown: &Value| held.check("p", &wanted(Kind::Init), shown).len();
+        assert_eq!(check(&good(), &shown("a", "True")), 0);
+        assert_ne!(check(&good(), &shown("b", "True")), 0);
+        assert_ne!(check(&good(), &shown("a", "False")), 0);
+        for spoil in [
+            (|held: &mut Held| held.sandboxes.clear()) as fn(&mut Held),
+            |held| held.sandboxes.push(sandbox("t", true)),
+            |held| held.containers.clear(),
+            |held| held.containers[0].state = Exited,
+            |held| held.containers.push(container("b", "main", 1, Running)),
+        ] {
+            let mut held = good();
+            spoil(&mut held);
+            assert_ne!(check(&held, &shown("a", "True")), 0);
+        }
+        let job = good().check("p", &wanted(Kind::Job), &shown("a", "True"));
+        assert_eq!(
+            job.len(),
+            2,
+            "it has neither ended nor lost its sandbox: {job:?}"
+        );
+        assert_eq!(good().check_rest(&BTreeSet::new()).len(), 2);
+        assert_eq!(good().check_rest(&["p".to_owned()].into()).len(), 0);
+    }
+}

@@ -1,0 +1,153 @@
+//! The pods that are wanted: their kinds, their manifests, and what must become of them.
+
+use std::collections::BTreeMap;
+
+use chaos_cri::Dice;
+use rubelet_testbed::manifest::{pod, shell, waiting, with};
+use serde_json::{Value, json};
+
+/// What a pod does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Two containers that stay up.
+    Long,
+    /// One that stays up after two init containers.
+    Init,
+    /// One that stays up beside a sidecar.
+    Sidecar,
+    /// One that fails again and again.
+    Crash,
+    /// One that ends well, for good.
+    Job,
+}
+
+const KINDS: [Kind; 5] = [
+    Kind::Long,
+    Kind::Init,
+    Kind::Sidecar,
+    Kind::Crash,
+    Kind::Job,
+];
+/// The most pods at the same time.
+const MOST: usize = 10;
+
+/// One wanted pod.
+#[derive(Debug, Clone)]
+pub(super) struct Pod {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    /// Changes with each edit.
+    pub(super) version: u64,
+}
+
+impl Pod {
+    pub(super) fn file(&self) -> String {
+        format!("{}.json", self.name)
+    }
+
+    /// The containers that stay up.
+    pub(super) fn running(&self) -> &'static [&'static str] {
+        match self.kind {
+            Kind::Long => &["main", "second"],
+            Kind::Init => &["main"],
+            Kind::Sidecar => &["main", "beside"],
+            Kind::Crash | Kind::Job => &[],
+        }
+    }
+
+    pub(super) fn manifest(&self) -> String {
+        let env = json!({ "env": [{ "name": "VERSION", "value": self.version.to_string() }] });
+        let main = |container: Value| with(container, &env);
+        let spec = match self.kind {
+            Kind::Long => json!({ "containers": [main(waiting("main")), waiting("second")] }),
+            Kind::Init => json!({
+                "initContainers": [shell("first", "exit 0"), shell("then", "sleep 0.3")],
+                "containers": [main(waiting("main"))],
+            }),
+            Kind::Sidecar => json!({
+                "initContainers": [
+                    with(waiting("beside"), &json!({ "restartPolicy": "Always" })),
+                ],
+                "containers": [main(waiting("main"))],
+            }),
+            Kind::Crash => json!({ "containers": [main(shell("main", "sleep 0.5; exit 3"))] }),
+            Kind::Job => json!({
+                "restartPolicy": "Never",
+                "containers": [main(shell("main", "sleep 1"))],
+            }),
+        };
+        pod(&self.name, &spec).to_string()
+    }
+}
+
+/// All pods that are wanted, by their names.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pods: BTreeMap<String, Pod>,
+    /// How many there ever were.
+    made: u64,
+}
+
+impl Wanted {
+    /// The pods of the beginning: one of each kind and some more.
+    pub(super) fn first(dice: &mut Dice) -> Self {
+        let mut wanted = Self {
+            pods: BTreeMap::new(),
+            made: 0,
+        };
+        for kind in KINDS.into_iter().chain([Kind::Long]) {
+            wanted.add_kind(kind);
+        }
+        wanted.add(dice);
+        wanted
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Pod> {
+        self.pods.values()
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.pods.len() < MOST
+    }
+
+    /// A further pod.
+    pub(super) fn add(&mut self, dice: &mut Dice) -> Pod {
+        let kind = KINDS[choose(dice, KINDS.len())];
+        self.add_kind(kind)
+    }
+
+    fn add_kind(&mut self, kind: Kind) -> Pod {
+        self.made += 1;
+        let name = format!("{kind:?}-{}", self.made).to_lowercase();
+        let pod = Pod {
+            name: name.clone(),
+            kind,
+            version: 1,
+        };
+        self.pods.insert(name, pod.clone());
+        pod
+    }
+
+    /// Some pod that `fits`.
+    pub(super) fn some(&self, dice: &mut Dice, fits: impl Fn(&Pod) -> bool) -> Option<Pod> {
+        let fitting: Vec<&Pod> = self.iter().filter(|pod| fits(pod)).collect();
+        let place = choose(dice, fitting.len());
+        fitting.get(place).map(|pod| (*pod).clone())
+    }
+
+    /// The pod with a further edit.
+    pub(super) fn edit(&mut self, name: &str) -> Option<Pod> {
+        let pod = self.pods.get_mut(name)?;
+        pod.version += 1;
+        Some(pod.clone())
+    }
+
+    pub(super) fn remove(&mut self, name: &str) {
+        self.pods.remove(name);
+    }
+}
+
+/// A place among `count`.
+pub(super) fn choose(dice: &mut Dice, count: usize) -> usize {
+    usize::try_from(dice.below(count as u64)).unwrap_or_default()
+}
