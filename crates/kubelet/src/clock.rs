@@ -28,6 +28,12 @@ impl Clock {
         }))
     }
 
+    /// A clock that tells what `tell` says.
+    #[cfg(test)]
+    pub(crate) fn telling(tell: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+
     /// The time now.
     #[must_use]
     pub fn now(&self) -> Timestamp {

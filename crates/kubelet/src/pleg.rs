@@ -30,6 +30,7 @@ mod relist;
 mod stream;
 mod task;
 mod termination_message;
+mod turn;
 
 pub use cause::{Cause, event_name};
 pub use cell::Observation;

@@ -17,6 +17,7 @@ mod lost_answers;
 mod metrics;
 mod orphans;
 mod outages;
+mod pleg;
 mod pulls;
 mod random;
 mod records;

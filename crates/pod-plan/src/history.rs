@@ -126,12 +126,29 @@ pub struct CrashEntry {
     pub key: Box<str>,
 }
 
+/// How far the clock of the runtime may be ahead.
+const AHEAD: Duration = Duration::from_secs(1);
+
 impl Failure {
     /// When the next try may begin.
     #[must_use]
     pub fn retry_at(&self) -> Timestamp {
         after(self.at, self.delay)
     }
+
+    /// When the next try may begin; `None` if that is now.
+    #[must_use]
+    pub fn waits_until(&self, now: Timestamp) -> Option<Timestamp> {
+        still_waits(self.at, self.delay, now)
+    }
+}
+
+/// Until when something that happened at `at` has to be waited for. After the wall clock was set
+/// back, what happened before lies in the future, and nobody knows how long ago it really was: it is
+/// not waited for, rather than for hours. A little ahead are the clocks of other processes.
+fn still_waits(at: Timestamp, delay: Duration, now: Timestamp) -> Option<Timestamp> {
+    let until = after(at, delay);
+    (until > now && at <= after(now, AHEAD)).then_some(until)
 }
 
 /// What makes a back-off start anew: the definition of the container.
@@ -157,8 +174,7 @@ impl History {
         {
             return None;
         }
-        let until = after(finished_at, entry.delay);
-        (until > now).then_some((until, entry.delay))
+        still_waits(finished_at, entry.delay, now).map(|until| (until, entry.delay))
     }
 
     /// Notes that a container which ended at `finished_at` is started again now, within back-offs

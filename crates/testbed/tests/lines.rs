@@ -1,12 +1,15 @@
 //! The agent on each line of containerd: one without events, one whose events reach one reader
 //! each, and one that tells everybody everything. Nobody who looks at pods notices a difference.
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use rubelet_testbed::containerd::{HostPorts, Line};
 use rubelet_testbed::manifest::{pod, waiting};
 use rubelet_testbed::status::{ended_before, is_ready, restarts};
 use rubelet_testbed::{Containerd, Node, proc};
-use serde_json::json;
+use serde_json::{Value, json};
+
+/// What the agent's PLEG told the tasks of pods.
+const LIFECYCLE_EVENTS: &str = "/apis/node.rubelet.dev/v1alpha1/podlifecycleevents";
 
 #[test]
 fn on_containerd_1_6_a_killed_container_is_replaced_and_a_removed_pod_goes() -> Result<()> {
@@ -44,6 +47,12 @@ fn a_killed_container_is_replaced_and_a_removed_pod_goes(line: Line) -> Result<(
     assert_ne!(second.id, first.id);
     assert_eq!(second.sandbox, first.sandbox);
     assert_eq!(second.restart_count, Some(1));
+    let told = lifecycle_event(&node, "ContainerDied", &first.id)?;
+    assert_eq!(
+        told["afterEventSeconds"].is_number(),
+        line.has_events(),
+        "an event of the runtime led to it, or the list did: {told}"
+    );
 
     node.remove("kept")?;
     node.wait_gone("kept")?;
@@ -51,4 +60,14 @@ fn a_killed_container_is_replaced_and_a_removed_pod_goes(line: Line) -> Result<(
     assert_eq!(node.sandboxes("kept")?, []);
     assert_eq!(node.containers("beside")?, [beside], "nothing else changed");
     Ok(())
+}
+
+/// The one lifecycle event of that type about that container.
+fn lifecycle_event(node: &Node, kind: &str, id: &str) -> Result<Value> {
+    let list = node.agent().get_json(LIFECYCLE_EVENTS)?;
+    let events = list["items"].as_array().context("the list has no items")?;
+    let about_it = |event: &&Value| event["type"] == kind && event["id"] == id;
+    let found: Vec<&Value> = events.iter().filter(about_it).collect();
+    ensure!(found.len() == 1, "{kind} of {id} was told {found:#?}");
+    Ok(found[0].clone())
 }

@@ -6,8 +6,8 @@ use futures_util::{FutureExt, StreamExt};
 use rubelet_cri::{
     ContainerEvent, EventStream, RuntimeService,
     v1::ContainerEventType::{
-        self, ContainerCreatedEvent as Created, ContainerDeletedEvent as Deleted,
-        ContainerStartedEvent as Started, ContainerStoppedEvent as Stopped,
+        self, ContainerCreatedEvent as Created, ContainerStartedEvent as Started,
+        ContainerStoppedEvent as Stopped,
     },
 };
 
@@ -37,7 +37,7 @@ async fn open(place: &Place) -> EventStream {
     events
 }
 
-/// Gives what arrives for pod `web` until a call that was made after has come through.
+/// The next events of other pods than those that `open` makes.
 async fn of_web(events: &mut EventStream, count: usize) -> Vec<ContainerEvent> {
     let taken = async {
         let mut found = Vec::new();
@@ -192,11 +192,11 @@ async fn a_stream_ends_in_each_way_and_the_next_one_works() {
         ("GetContainerEvents pod=web-uid end times=1", true),
         ("GetContainerEvents pod=web-uid eof times=1", false),
         ("GetContainerEvents pod=web-uid reset times=1", false),
-        ("GetContainerEvents pod=web-uid cut times=1", false),
+        ("cut", false),
     ] {
         let place = Place::new(&[]).await;
         let mut events = open(&place).await;
-        if rule.contains("cut") {
+        if rule == "cut" {
             place.chaos.cut();
         } else {
             place.set_rules(&[rule]);
@@ -260,8 +260,6 @@ async fn rules_reach_streams_that_are_open() {
     start_web(&place).await;
     assert_eq!(kinds(&of_web(&mut events, 2).await), [Created, Created]);
     place.set_rules(&[]);
-    let sandbox = run_sandbox(&place.direct, "web2").await.unwrap();
+    run_sandbox(&place.direct, "web2").await.unwrap();
     assert_eq!(kinds(&of_web(&mut events, 2).await), [Created, Started]);
-    assert!(!sandbox.is_empty());
-    assert_ne!(Created, Deleted);
 }

@@ -19,6 +19,8 @@ pub(crate) struct Place {
     pub(crate) chaos: Chaos,
     /// Through the proxy.
     pub(crate) client: CriClient,
+    /// Through the proxy, on a connection of its own, and with all time.
+    pub(crate) patient: CriClient,
     /// Not through the proxy.
     pub(crate) direct: CriClient,
     pub(crate) folder: TempDir,
@@ -45,6 +47,7 @@ impl Place {
         };
         Self {
             client: client("front", request),
+            patient: client("front", LONG),
             direct: client("back", LONG),
             sim,
             chaos,
@@ -72,9 +75,9 @@ impl Place {
 
     /// The sandbox and a running container of a new pod.
     pub(crate) async fn start_pod(&self, name: &str) -> (String, String) {
-        let sandbox = run_sandbox(&self.client, name).await.unwrap();
-        let container = create(&self.client, name, &sandbox).await.unwrap();
-        start(&self.client, &container).await.unwrap();
+        let sandbox = run_sandbox(&self.patient, name).await.unwrap();
+        let container = create(&self.patient, name, &sandbox).await.unwrap();
+        start(&self.patient, &container).await.unwrap();
         (sandbox, container)
     }
 }

@@ -13,12 +13,13 @@ use super::{
 pub(super) fn begin(handle: &PlegHandle, cell: &PodCell) -> (Seq, Request, InspectionPlan) {
     let mut marks = cell.marks();
     // Taken under the lock: a mark that this plan does not hold has a larger number.
-    let began = handle.now();
+    let began = marks.turn.begin(&handle.shared.seq);
     marks.began_at = Some(Instant::now());
     let request = std::mem::take(&mut marks.request);
     let seen = cell.observation.borrow();
     let mut plan = InspectionPlan {
-        list: marks.needs_list,
+        // Of a pod that was never looked at an event may name one container of many.
+        list: marks.needs_list || seen.seq == Seq::ZERO,
         ..InspectionPlan::default()
     };
     for sandbox in &seen.pod.sandboxes {

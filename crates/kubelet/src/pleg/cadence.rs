@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 /// Time between two relists while events tell what happens.
 const SLOW: Duration = Duration::from_secs(60);
-/// Part of [`SLOW`] by which it varies, so that nodes which started together do not relist together.
+/// Part of [`SLOW`] by which it varies, so that it keeps no step with other work of each minute.
 const JITTER_PERCENT: u32 = 10;
 /// Lists after a stream began. The first one may begin before the subscription took effect, and
 /// nothing tells when it did.
@@ -50,7 +50,7 @@ impl Cadence {
             gap: Vec::new(),
             watchful_until: None,
             period: SLOW,
-            turn: std::process::id(),
+            turn: 0,
         }
     }
 

@@ -10,7 +10,10 @@ use rubelet_base::{ContainerId, PodName, PodUid, SandboxId, Seq};
 use rubelet_pod_plan::{ContainerPhase, ObservedPod};
 use tokio::{sync::watch, time::Instant};
 
-use super::{cause::Cause, fingerprint::Fingerprint, late_reason::LateReasons, rechecks::Rechecks};
+use super::{
+    cause::Cause, fingerprint::Fingerprint, late_reason::LateReasons, rechecks::Rechecks,
+    turn::Turn,
+};
 
 /// A container that was unknown for this long is unknown.
 const BELIEVE_UNKNOWN: Duration = Duration::from_secs(1);
@@ -39,10 +42,8 @@ pub(super) struct PodCell {
 /// Causes that wait for an inspection.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
-    /// The latest cause.
-    pub(super) dirty: Seq,
-    /// True while an inspection is under way.
-    pub(super) inflight: bool,
+    /// The latest cause, and whether an inspection is under way.
+    pub(super) turn: Turn,
     /// When the last inspection began.
     pub(super) began_at: Option<Instant>,
     /// When the pod is inspected again without being marked.
@@ -164,6 +165,6 @@ impl Marks {
 
     /// True if a cause is newer than the last inspection.
     pub(super) fn is_dirty(&self, observed: Seq) -> bool {
-        self.dirty >= observed && self.dirty > Seq::ZERO
+        self.turn.is_dirty(observed)
     }
 }

@@ -350,8 +350,7 @@ impl PlegHandle {
                 cause: Some(cause),
                 event_at: matches!(cause, Cause::Event(_)).then(Instant::now),
             });
-            marks.dirty = self.shared.seq.next();
-            if marks.inflight {
+            if !marks.turn.mark(&self.shared.seq) {
                 return;
             }
         }

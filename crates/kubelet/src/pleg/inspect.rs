@@ -67,7 +67,9 @@ pub(super) async fn inspect(
     Ok(pod)
 }
 
-/// Replaces the identifiers by what the runtime lists; final records of listed ones stay.
+/// Adds what the runtime lists to the identifiers; final records of listed ones stay. What is known
+/// and not listed is read, too: only its own status tells that it is gone. A list that leaves out a
+/// container which runs would have it started a second time.
 async fn list(
     runtime: &Arc<dyn RuntimeService>,
     uid: &PodUid,
@@ -88,28 +90,29 @@ async fn list(
         }),
     });
     let containers = containers.await?.containers;
-    plan.sandboxes = sandboxes
-        .into_iter()
-        .map(|item| {
-            let id = SandboxId::from(item.id);
-            let record = plan.sandboxes.remove(&id).flatten();
-            (id, record)
-        })
-        .collect();
-    plan.containers = containers
-        .into_iter()
-        .map(|item| {
-            let id = ContainerId::from(item.id);
-            let record = plan.containers.remove(&id).and_then(|known| known.record);
-            (
-                id,
-                KnownContainer {
-                    sandbox: item.pod_sandbox_id.into(),
-                    record,
-                },
-            )
-        })
-        .collect();
+    let mut known = std::mem::take(&mut plan.sandboxes);
+    for item in sandboxes {
+        let id = SandboxId::from(item.id);
+        let record = known.remove(&id).flatten();
+        plan.sandboxes.insert(id, record);
+    }
+    let unlisted = known.into_keys().map(|id| (id, None));
+    plan.sandboxes.extend(unlisted);
+
+    let mut known = std::mem::take(&mut plan.containers);
+    for item in containers {
+        let id = ContainerId::from(item.id);
+        let record = known.remove(&id).and_then(|known| known.record);
+        let sandbox = item.pod_sandbox_id.into();
+        plan.containers
+            .insert(id, KnownContainer { sandbox, record });
+    }
+    let unlisted = known.into_iter().map(|(id, known)| {
+        let sandbox = known.sandbox;
+        let record = None;
+        (id, KnownContainer { sandbox, record })
+    });
+    plan.containers.extend(unlisted);
     Ok(())
 }
 

@@ -43,7 +43,7 @@ impl PlegTask {
         let now = Instant::now();
         let old = Arc::clone(&cell.observation.borrow().pod);
         let mut marks = cell.marks();
-        marks.inflight = false;
+        let again = marks.turn.end(began);
         marks.failures = 0;
         if std::mem::take(&mut marks.hangs) {
             self.handle.shared.release(&cell.uid);
@@ -59,7 +59,6 @@ impl PlegTask {
         for at in look_again.into_iter().flatten() {
             self.look_again(cell, &mut marks, at);
         }
-        let again = marks.is_dirty(began);
         if !again {
             marks.settle();
         }
@@ -91,7 +90,7 @@ impl PlegTask {
 
     fn retry_later(&mut self, cell: &PodCell, request: Request, error: &CriError) {
         let mut marks = cell.marks();
-        marks.inflight = false;
+        marks.turn.give_up();
         marks.request.join(request);
         // A failed call may have missed something that only a list can find.
         marks.needs_list = true;

@@ -130,7 +130,7 @@ type Labels = BTreeMap<String, String>;
 fn is_untold(cell: &PodCell) -> bool {
     let seen = cell.observation.borrow().seq;
     let marks = cell.marks();
-    !marks.inflight && !marks.busy && !marks.is_dirty(seen)
+    !marks.turn.is_claimed() && !marks.busy && !marks.is_dirty(seen)
 }
 
 /// What a full list says of one pod.

@@ -246,7 +246,7 @@ impl PlegTask {
     fn start_inspection(&mut self, cell: Arc<PodCell>) {
         let lane = {
             let mut marks = cell.marks();
-            if marks.inflight {
+            if marks.turn.is_claimed() {
                 return;
             }
             if let Some(began) = marks.began_at.filter(|_| marks.busy) {
@@ -257,7 +257,7 @@ impl PlegTask {
                     return;
                 }
             }
-            marks.inflight = true;
+            marks.turn.claim();
             marks.held = false;
             // What this one sees decides on the next.
             if let Some(at) = marks.look_again.take() {
@@ -318,7 +318,7 @@ impl PlegHandle {
         let cells: Vec<_> = shared.lock_cells().values().cloned().collect();
         let oldest = cells.iter().filter_map(|cell| {
             let marks = cell.marks();
-            marks.began_at.filter(|_| marks.inflight)
+            marks.began_at.filter(|_| marks.turn.is_claimed())
         });
         let age = |at: Instant| now.saturating_duration_since(at);
         let listed = lock(&shared.signs).listed;

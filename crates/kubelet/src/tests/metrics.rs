@@ -72,6 +72,8 @@ async fn an_adopted_pod_did_not_start_again() {
     let mut node = Node::new();
     node.want("web", "containers: [{name: a, image: 'app:1'}]");
     node.until_running().await;
+    // Its record is on the disk.
+    sleep(seconds(1)).await;
     node.restart().await;
     node.until_running().await;
     sleep(seconds(5)).await;

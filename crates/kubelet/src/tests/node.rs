@@ -4,11 +4,14 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
     time::Duration,
 };
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rubelet_api::{
     manifest::decode,
     parse::{ParseContext, parse},
@@ -59,6 +62,8 @@ pub(super) struct Node {
     /// Of the agent that was started last.
     pub(super) metrics: Arc<NodeMetrics>,
     clock: Clock,
+    /// How far the agent's wall clock was stepped, in seconds.
+    stepped: Arc<AtomicI64>,
     /// Wall time of the model's start, in nanoseconds since 1970.
     born: i64,
     pulls: PullParallelism,
@@ -83,7 +88,11 @@ impl Node {
         sim.add_image("app:1");
         sim.add_image("app:2");
         let start = Timestamp::from_nanosecond(sim.wall_now().into()).expect("a time of this age");
-        let clock = Clock::following_tokio(start);
+        let stepped = Arc::new(AtomicI64::new(0));
+        let (steady, by) = (Clock::following_tokio(start), Arc::clone(&stepped));
+        let clock = Clock::telling(move || {
+            steady.now() + SignedDuration::from_secs(by.load(Ordering::Relaxed))
+        });
         // Records are flushed to disk; in memory that takes no time.
         let folder = || {
             let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
@@ -106,6 +115,7 @@ impl Node {
             metrics: NodeMetrics::new(),
             recorder: Recorder::new(clock.clone()),
             clock,
+            stepped,
             pulls,
             events: true,
             agent: None,
@@ -172,6 +182,11 @@ impl Node {
     /// The wall time.
     pub(super) fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Somebody sets the wall clock: it goes on from so many seconds later, or earlier.
+    pub(super) fn step_clock(&self, seconds: i64) {
+        self.stepped.fetch_add(seconds, Ordering::Relaxed);
     }
 
     /// The file of a pod's record.
@@ -452,6 +467,16 @@ impl Node {
         let names: Vec<String> = self.names();
         let all = |node: &Self| names.iter().all(|name| node.is_running(name));
         self.until("all pods run", all).await
+    }
+
+    /// The same but for this one.
+    pub(super) async fn until_running_but(&self, name: &str) -> Duration {
+        let names: Vec<String> = self.names();
+        let all = |node: &Self| {
+            let mut others = names.iter().filter(|other| *other != name);
+            others.all(|name| node.is_running(name))
+        };
+        self.until("all other pods run", all).await
     }
 
     fn names(&self) -> Vec<String> {

@@ -1,6 +1,10 @@
 //! Random lives of pods: whatever happens to containers, sandboxes, calls, the runtime, the agent
 //! and the manifests, nothing runs twice, and in the end there is what is wanted.
 
+mod noise;
+mod seeds;
+mod truth;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
@@ -12,13 +16,18 @@ use std::{
 
 use proptest::prelude::*;
 use rubelet_cri::{Code, CriErrorKind, Timeouts};
-use rubelet_sim::{Behavior, Exec, Fault, Hang, Subject, What};
+use rubelet_sim::{Behavior, EventFlavour, Exec, Fault, Hang, Subject, What};
 use tokio::time::{Instant, sleep};
 
+use self::{
+    noise::{FLAVOURS, Noise, noise},
+    truth::Truth,
+};
 use super::node::{Node, seconds};
 use crate::images::PullParallelism;
 
-const PODS: usize = 2;
+/// Most pods of a life.
+const PODS: usize = 4;
 const CALLS: [&str; 13] = [
     "RunPodSandbox",
     "CreateContainer",
@@ -67,10 +76,42 @@ enum Act {
     EditNetwork(usize),
     Remove(usize),
     Add(usize),
+    Noise(usize, Noise),
+}
+
+impl Act {
+    /// The same, but to one of the first `pods` pods.
+    fn among(mut self, pods: usize) -> Self {
+        match &mut self {
+            Self::KillContainer(pod, _)
+            | Self::LoseTrack(pod, _)
+            | Self::KillSandbox(pod)
+            | Self::VanishSandbox(pod)
+            | Self::Hang { pod, .. }
+            | Self::FailPrepare(pod, _)
+            | Self::FailCleanUp(pod, _)
+            | Self::EditImage(pod, _)
+            | Self::EditInit(pod)
+            | Self::EditLabel(pod)
+            | Self::EditNetwork(pod)
+            | Self::Remove(pod)
+            | Self::Add(pod)
+            | Self::Noise(pod, _) => *pod %= pods,
+            Self::Nothing
+            | Self::RestartAgent
+            | Self::AgentDown(_)
+            | Self::RestartRuntime
+            | Self::RuntimeDown(_)
+            | Self::Fault { .. } => {}
+        }
+        self
+    }
 }
 
 #[derive(Debug, Clone)]
 struct Life {
+    pods: usize,
+    flavour: usize,
     init: usize,
     regular: usize,
     policy: &'static str,
@@ -109,38 +150,70 @@ fn act() -> impl Strategy<Value = Act> {
         1 => pod.clone().prop_map(Act::EditLabel),
         1 => pod.clone().prop_map(Act::EditNetwork),
         2 => pod.clone().prop_map(Act::Remove),
-        3 => pod.prop_map(Act::Add),
+        3 => pod.clone().prop_map(Act::Add),
+        6 => (pod, noise()).prop_map(|(pod, noise)| Act::Noise(pod, noise)),
     ]
 }
 
+/// Long pauses and times, for few lives.
 fn life() -> impl Strategy<Value = Life> {
     let pause = prop_oneof![0_u64..20, 0_u64..1_000, 0_u64..20_000];
     let end = (prop_oneof![0_u64..5, 0_u64..3_000, 0_u64..40_000], 0_i32..3);
+    life_with(Just(2), 0_usize..3, pause, 1..24, end, 12)
+}
+
+/// Short ones, for many.
+fn short_life() -> impl Strategy<Value = Life> {
+    let pause = prop_oneof![4 => 0_u64..20, 4 => 0_u64..400, 1 => 0_u64..3_000];
+    let end = (prop_oneof![0_u64..5, 0_u64..3_000], 0_i32..3);
+    let pods = prop_oneof![6 => Just(2), 2 => Just(3), 1 => Just(4)];
+    let inits = prop_oneof![3 => Just(0_usize), 1 => Just(1), 1 => Just(2)];
+    life_with(pods, inits, pause, 10..16, end, 4)
+}
+
+fn life_with(
+    pods: impl Strategy<Value = usize>,
+    inits: impl Strategy<Value = usize>,
+    pause: impl Strategy<Value = u64>,
+    acts: std::ops::Range<usize>,
+    end: impl Strategy<Value = (u64, i32)>,
+    ends: usize,
+) -> impl Strategy<Value = Life> {
     let hook = (
         prop_oneof![Just(0_u64), 0_u64..500, 0_u64..20_000],
         0_i32..2,
     );
     (
-        (0_usize..3, 1_usize..3),
+        (pods, prop_oneof![3 => Just(0), 2 => 0..FLAVOURS.len()]),
+        (inits, 1_usize..3),
         prop_oneof![3 => Just("Always"), 1 => Just("OnFailure")],
         prop_oneof![Just(0_u64), Just(4), Just(60)],
         any::<bool>(),
-        prop::collection::vec(end, 0..12),
+        prop::collection::vec(end, 0..ends),
         prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(hook, 1..8)],
-        prop::collection::vec((pause, act()), 1..24),
+        prop::collection::vec((pause, act()), acts),
     )
         .prop_map(
-            |((init, regular), policy, latency, finishes_abandoned_calls, ends, hooks, acts)| {
-                Life {
-                    init,
-                    regular,
-                    policy,
-                    latency,
-                    finishes_abandoned_calls,
-                    ends,
-                    hooks,
-                    acts,
-                }
+            |(
+                (pods, flavour),
+                (init, regular),
+                policy,
+                latency,
+                finishes_abandoned_calls,
+                ends,
+                hooks,
+                acts,
+            )| Life {
+                pods,
+                flavour,
+                init,
+                regular,
+                policy,
+                latency,
+                finishes_abandoned_calls,
+                ends,
+                hooks,
+                acts,
             },
         )
 }
@@ -162,8 +235,15 @@ fn image(second: bool) -> &'static str {
 struct Story {
     node: Node,
     life: Life,
-    versions: [Version; PODS],
-    uids: [String; PODS],
+    versions: Vec<Version>,
+    uids: Vec<String>,
+    truth: Truth,
+    /// Events were lost on streams that are open.
+    eaten: bool,
+    /// The clock was set.
+    stepped: bool,
+    /// Until when no stream gets anything.
+    withheld: Option<Instant>,
     /// What ends by itself, and when.
     hangs: Vec<(Instant, Hang)>,
     lost: Vec<(Instant, String)>,
@@ -182,6 +262,7 @@ impl Story {
         };
         let mut node = Node::stopped(PullParallelism::Unlimited, timeouts);
         node.sim.set_latency(Duration::from_millis(life.latency));
+        node.sim.events(FLAVOURS[life.flavour]);
         if life.finishes_abandoned_calls {
             node.wire.finish_abandoned_calls();
         }
@@ -211,11 +292,17 @@ impl Story {
             })
         });
         node.start();
+        // A stream that is gone takes its turn there: it swallows an event after each restart.
+        let eaten = FLAVOURS[life.flavour] == EventFlavour::Shared;
         let mut story = Self {
             node,
+            versions: vec![Version::default(); life.pods],
+            uids: vec![String::new(); life.pods],
             life,
-            versions: [Version::default(); PODS],
-            uids: Default::default(),
+            truth: Truth::default(),
+            eaten,
+            stepped: false,
+            withheld: None,
             hangs: Vec::new(),
             lost: Vec::new(),
             failing: Vec::new(),
@@ -224,7 +311,7 @@ impl Story {
             calm,
             counts: BTreeMap::new(),
         };
-        for pod in 0..PODS {
+        for pod in 0..story.life.pods {
             story.versions[pod].wanted = true;
             story.write(pod);
         }
@@ -289,8 +376,15 @@ impl Story {
     async fn act(&mut self, act: Act) {
         let now = Instant::now();
         let until = |time: u64| now + Duration::from_millis(time);
-        match act {
+        match act.among(self.life.pods) {
             Act::Nothing => {}
+            Act::Noise(pod, noise) => {
+                self.eaten |= noise.eats();
+                self.stepped |= matches!(noise, Noise::Step(_));
+                if let Some(time) = noise.make(&self.node, &self.uids[pod]) {
+                    self.withheld = Some(now + time);
+                }
+            }
             Act::KillContainer(pod, which) => {
                 if let Some(id) = self.node.sim.running(&self.uids[pod], &self.name(which)) {
                     self.node.sim.kill_container(&id, 9, "");
@@ -312,8 +406,12 @@ impl Story {
                     self.node.sim.vanish_sandbox(id);
                 }
             }
-            Act::RestartAgent if self.agent_from.is_none() => self.node.restart().await,
+            Act::RestartAgent if self.agent_from.is_none() => {
+                self.check_record();
+                self.node.restart().await;
+            }
             Act::AgentDown(time) if self.agent_from.is_none() => {
+                self.check_record();
                 self.node.kill().await;
                 self.agent_from = Some(until(time));
             }
@@ -421,6 +519,9 @@ impl Story {
             self.node.host.fail_prepare(&name, None);
             self.node.host.fail_clean_up(&name, None);
         }
+        if self.withheld.take_if(|until| *until <= now).is_some() {
+            self.node.sim.withhold_events(false);
+        }
         if self.runtime_from.take_if(|from| *from <= now).is_some() {
             self.node.sim.set_down(false);
         }
@@ -429,11 +530,14 @@ impl Story {
         }
     }
 
-    /// Restart counts of a pod never drop.
+    /// Restart counts of a pod never drop, and a runtime that answers is not called dead.
     fn look(&mut self) {
+        let counts_reads = !self.life.finishes_abandoned_calls;
+        self.truth.follow(&self.node, counts_reads);
         if self.agent_from.is_some() {
             return;
         }
+        assert_eq!(self.node.agent().pleg().problem(), None);
         for (uid, _, entry) in self.node.agent().pods.list() {
             let status = &entry.status;
             for container in status.init_containers.iter().chain(&status.containers) {
@@ -455,14 +559,28 @@ impl Story {
         }
     }
 
-    /// Trouble ends; what is wanted comes about, and then nothing happens any more.
-    async fn calm_down(&mut self) {
+    /// What the agent that runs now told of each container was told once.
+    fn check_record(&self) {
+        let events = self.node.lifecycle();
+        // Older ones are forgotten.
+        if events.first().is_some_and(|event| event.number == 1) {
+            truth::assert_once(&events, &self.node);
+        }
+    }
+
+    /// Nothing goes wrong any more.
+    fn end_trouble(&mut self) {
         self.calm.store(true, Ordering::Relaxed);
         self.node.sim.clear_faults();
         let far = Instant::now() + seconds(1_000_000);
         self.undo(far);
+    }
+
+    /// Trouble ends; what is wanted comes about, and then nothing happens any more.
+    async fn calm_down(&mut self) {
+        self.end_trouble();
         let settled = |node: &Node| {
-            (0..PODS).all(|pod| match self.versions[pod].wanted {
+            (0..self.life.pods).all(|pod| match self.versions[pod].wanted {
                 true => node.is_running(&format!("p{pod}")) && self.is_as_wanted(node, pod),
                 false => node.is_gone(&self.uids[pod]),
             })
@@ -488,7 +606,7 @@ impl Story {
         for (name, heartbeat) in &self.node.agent().heartbeats {
             assert!(heartbeat.age() <= seconds(11), "{name}");
         }
-        for pod in 0..PODS {
+        for pod in 0..self.life.pods {
             let died = "TaskDied ";
             let events = self.node.events(&format!("p{pod}"));
             assert!(

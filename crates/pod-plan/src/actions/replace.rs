@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     after,
-    history::{Failure, RETRY_INITIAL, RETRY_MAX},
+    history::{RETRY_INITIAL, RETRY_MAX},
     observed::{ContainerPhase, ObservedPod},
     plan::{PodSnapshot, Step},
     why::{KillCause, Why},
@@ -36,7 +36,8 @@ pub(super) fn decide(draft: &mut Draft<'_>, attempt: u32, why: Why) {
     if over {
         return;
     }
-    let failed = snapshot.history.sandbox.as_ref().map(Failure::retry_at);
+    let failed = snapshot.history.sandbox.as_ref();
+    let failed = failed.and_then(|failure| failure.waits_until(draft.now));
     let retry_at = failed.max(short_lived(observed, draft.now));
     if let Some(retry_at) = retry_at.filter(|at| *at > draft.now) {
         draft.why(Why::SandboxRetry(retry_at));

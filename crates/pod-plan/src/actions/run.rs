@@ -20,9 +20,9 @@ use crate::{
 pub(super) fn decide(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Actions {
     let mut draft = Draft::new(snapshot, now);
     if let Some(failure) = &snapshot.history.teardown
-        && failure.retry_at() > now
+        && let Some(until) = failure.waits_until(now)
     {
-        draft.actions.wake_by(failure.retry_at());
+        draft.actions.wake_by(until);
         return draft.actions;
     }
     let grace = snapshot.pod.spec.termination_grace_period;

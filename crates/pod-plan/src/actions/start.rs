@@ -99,7 +99,7 @@ impl Draft<'_> {
         {
             self.actions.wake_by(flip);
         }
-        Some(failure.retry_at()).filter(|until| *until > self.now)
+        failure.waits_until(self.now)
     }
 
     fn wait(&mut self, container: &Container, until: Timestamp) {

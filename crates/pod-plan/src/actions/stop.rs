@@ -18,9 +18,9 @@ pub(super) fn decide(snapshot: &PodSnapshot<'_>, grace: Duration, now: Timestamp
         ..Actions::default()
     };
     if let Some(failure) = &snapshot.history.teardown
-        && failure.retry_at() > now
+        && let Some(until) = failure.waits_until(now)
     {
-        actions.wake_by(failure.retry_at());
+        actions.wake_by(until);
         return actions;
     }
     let observed = snapshot.observed;

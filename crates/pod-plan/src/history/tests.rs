@@ -91,3 +91,22 @@ fn a_reason_that_comes_late_replaces_the_one_before() {
     history.correct_end("app", &"c1".into(), "OOMKilled");
     assert_eq!(&*history.containers["app"].ends[0].reason, "OOMKilled");
 }
+
+#[test]
+fn a_wait_ends_in_time_and_not_hours_late_when_the_clock_was_set_back() {
+    let wait = Duration::from_secs(40);
+    let until = Some(at(10_040));
+    for (now, expected) in [
+        (10_000, until),
+        (10_039, until),
+        (10_040, None),
+        (99_999, None),
+        // The clock of the runtime is a little ahead.
+        (9_999, until),
+        // The clock was set back.
+        (9_998, None),
+        (6_400, None),
+    ] {
+        assert_eq!(still_waits(at(10_000), wait, at(now)), expected, "{now}");
+    }
+}

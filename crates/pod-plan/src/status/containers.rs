@@ -297,7 +297,7 @@ fn wait_for_restart(
     let failure = failure.filter(|failure| {
         let longer = crash.is_none_or(|(until, _)| until <= failure.retry_at());
         image::is_pull_failure(&failure.reason)
-            || longer && (failure.retry_at() > now || exit.is_none())
+            || longer && (failure.waits_until(now).is_some() || exit.is_none())
     });
     let (reason, message) = match (failure, crash) {
         (Some(failure), _) => image::shown(failure, &container.image, now),

@@ -106,10 +106,11 @@ async fn a_removed_pod_is_forgotten_at_once_where_no_event_tells_that_its_sandbo
 #[tokio::test(start_paused = true)]
 async fn no_container_is_removed_before_its_exit_code_was_told() {
     let node = Node::new();
-    node.sim.on_container_with("app", |start| match start.earlier {
-        count @ 0..6 => Behavior::exits(millis(500), 10 + i32::try_from(count).unwrap_or(0)),
-        _ => Behavior::runs(),
-    });
+    node.sim
+        .on_container_with("app", |start| match start.earlier {
+            count @ 0..6 => Behavior::exits(millis(500), 10 + i32::try_from(count).unwrap_or(0)),
+            _ => Behavior::runs(),
+        });
     let uid = node.want("web", APP);
     node.until("the last restart", |node| {
         node.sim.oracle().starts(&uid, "app") == 7 && node.is_running("web")
@@ -138,9 +139,9 @@ async fn no_container_is_removed_before_its_exit_code_was_told() {
     }
     assert_eq!((codes.len(), removed), (7, 7));
     let events = node.lifecycle();
-    let died = events.iter().filter(|event| {
-        event.kind == LifecycleKind::Died && event.container.is_some()
-    });
+    let died = events
+        .iter()
+        .filter(|event| event.kind == LifecycleKind::Died && event.container.is_some());
     assert_eq!(died.count(), 7);
 }
 
@@ -168,6 +169,8 @@ async fn a_runtime_that_is_unsure_for_a_moment_restarts_nothing() {
     let uid = node.want("web", APP);
     node.until_running().await;
     let id = node.sim.running(&uid, "app").expect("it runs");
+    // It may have been seen before it ran, too.
+    let changed = node.times_told(&id, LifecycleKind::Changed);
     node.sim.set_down(true);
     sleep(millis(400)).await;
     let unknown = rubelet_cri::v1::ContainerState::ContainerUnknown;
@@ -180,7 +183,11 @@ async fn a_runtime_that_is_unsure_for_a_moment_restarts_nothing() {
         sleep(millis(100)).await;
     }
     assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
-    assert_eq!(node.times_told(&id, LifecycleKind::Changed), 0);
+    assert_eq!(node.times_told(&id, LifecycleKind::Changed), changed);
     let asked = node.sim.oracle().events_delivered().len();
-    assert!(asked > 0, "events of {:?} came", Kind::ContainerStartedEvent);
+    assert!(
+        asked > 0,
+        "events of {:?} came",
+        Kind::ContainerStartedEvent
+    );
 }

@@ -66,14 +66,16 @@ async fn after_a_start_nothing_is_done_before_the_container_was_looked_at() {
             else {
                 continue;
             };
-            let calls = entries[index..].iter().filter_map(|entry| match &entry.what {
-                What::CallBegan { call, subject, .. } => Some((*call, subject)),
-                _ => None,
-            });
+            let calls = entries[index..]
+                .iter()
+                .filter_map(|entry| match &entry.what {
+                    What::CallBegan { call, subject, .. } => Some((*call, subject)),
+                    _ => None,
+                });
             let is_step = |call: &str| call.starts_with("Create") || call.starts_with("Start");
             let mut before_next = calls.take_while(|(call, _)| !is_step(call));
-            let looked = before_next
-                .any(|(call, of)| call == "ContainerStatus" && of.id == subject.id);
+            let looked =
+                before_next.any(|(call, of)| call == "ContainerStatus" && of.id == subject.id);
             assert!(looked, "{subject} was not looked at\n{oracle}");
             looks += 1;
         }
@@ -124,13 +126,18 @@ async fn whatever_comes_last_the_end_of_a_container_stays_its_end() {
     sleep(AT_ONCE).await;
     let ended = node.known("web");
     assert!(
-        ended.containers.iter().all(|found| found.phase.exit().is_some()),
+        ended
+            .containers
+            .iter()
+            .all(|found| found.phase.exit().is_some()),
         "{ended:?}"
     );
     let revived = node.lifecycle();
     let revived = revived[mark..].iter();
     assert_eq!(
-        revived.filter(|event| event.kind == LifecycleKind::Started).count(),
+        revived
+            .filter(|event| event.kind == LifecycleKind::Started)
+            .count(),
         0
     );
     assert_eq!(node.state("web", "a"), "Terminated Error 3");
@@ -174,7 +181,13 @@ async fn a_start_that_failed_is_seen_as_its_end_at_once() {
     assert_eq!(node.state("job", "app"), "Terminated StartError 128");
     let oracle = node.sim.oracle();
     let start = oracle.entries().iter().position(|entry| {
-        matches!(&entry.what, What::CallEnded { call: "StartContainer", .. })
+        matches!(
+            &entry.what,
+            What::CallEnded {
+                call: "StartContainer",
+                ..
+            }
+        )
     });
     let later = oracle.calls_since(start.expect("it was tried"));
     let looks = later.iter().filter(|call| call.call == "ContainerStatus");

@@ -23,7 +23,7 @@ pub(super) fn millis(count: u64) -> Duration {
 
 impl Node {
     /// The lifecycle events of this agent that are still kept, oldest first.
-    pub(super) fn lifecycle(&self) -> Vec<LifecycleEvent> {
+    pub(in crate::tests) fn lifecycle(&self) -> Vec<LifecycleEvent> {
         let rows = self.agent().pleg().record().board().list();
         rows.into_iter()
             .map(|(_, _, event)| (*event).clone())
@@ -56,7 +56,7 @@ impl Node {
     }
 
     /// What is known of a pod.
-    pub(super) fn known(&self, name: &str) -> ObservedPod {
+    pub(in crate::tests) fn known(&self, name: &str) -> ObservedPod {
         let uid = self.uid(name).as_str().into();
         let pod = PodName::new("default", &format!("{name}-n"));
         let seen = self.agent().pleg().observe(&uid, &pod);

@@ -1,6 +1,6 @@
 //! One caller's stream of events.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use super::{KEPT, SLOTS, Told};
 use crate::{
@@ -11,7 +11,9 @@ use crate::{
 
 #[derive(Default)]
 pub(crate) struct Stream {
-    queue: Vec<(Duration, Told)>,
+    /// By the time when they are ready and the number with which they came.
+    queue: BTreeMap<(Duration, u64), Told>,
+    came: u64,
     end: Option<End>,
     /// Whether it gets nothing any more, though it is open.
     mute: bool,
@@ -33,8 +35,13 @@ enum End {
 impl Stream {
     pub(super) fn push(&mut self, ready: Duration, told: Told) {
         if !self.mute && self.end.is_none() {
-            self.queue.push((ready, told));
+            self.put(ready, told);
         }
+    }
+
+    fn put(&mut self, ready: Duration, told: Told) {
+        self.came += 1;
+        self.queue.insert((ready, self.came), told);
     }
 
     pub(super) fn waiting(&self) -> usize {
@@ -56,11 +63,9 @@ impl Stream {
         self.end.is_none()
     }
 
-    /// The event that is ready first, of equals the one told first: its place and its time.
-    fn first(&self) -> Option<(usize, Duration)> {
-        let all = self.queue.iter().enumerate();
-        let times = all.map(|(place, (ready, _))| (place, *ready));
-        times.min_by_key(|(_, ready)| *ready)
+    /// When the first event is ready.
+    fn first(&self) -> Option<Duration> {
+        self.queue.keys().next().map(|(ready, _)| *ready)
     }
 }
 
@@ -87,7 +92,9 @@ impl State {
             let now = self.clock.now();
             let kept = self.events.kept.drain(..);
             let fresh = |ready: &Duration| flavour == EventFlavour::CriO || *ready + KEPT >= now;
-            stream.queue.extend(kept.filter(|(ready, _)| fresh(ready)));
+            for (ready, told) in kept.filter(|(ready, _)| fresh(ready)) {
+                stream.put(ready, told);
+            }
         }
         if self.events.withheld {
             stream.queue.clear();
@@ -118,8 +125,9 @@ impl State {
             None => {}
         }
         let first = stream.first().filter(|_| !withheld);
-        if let Some((place, _)) = first.filter(|(_, ready)| *ready <= now) {
-            let (_, told) = stream.queue.remove(place);
+        if first.is_some_and(|ready| ready <= now)
+            && let Some((_, told)) = stream.queue.pop_first()
+        {
             self.note(What::EventDelivered {
                 number: told.0,
                 stream: number,
@@ -131,7 +139,7 @@ impl State {
             return Wait::Done(Some(Ok(told)));
         }
         // An exit that nobody looks for happens, and is told, when its time has come.
-        let times = first.map(|(_, ready)| ready).into_iter().chain(next_exit);
+        let times = first.into_iter().chain(next_exit);
         times.min().map_or(Wait::ForChange, Wait::Until)
     }
 
@@ -199,8 +207,8 @@ impl State {
     pub(crate) fn events_flow(&self) -> bool {
         let now = self.clock.now();
         let stalled = |stream: &Stream| {
-            let ready = stream.queue.iter().filter(|(ready, _)| *ready <= now);
-            ready.count() > SLOTS
+            let ready = stream.queue.keys().take_while(|(ready, _)| *ready <= now);
+            ready.take(SLOTS + 1).count() > SLOTS
         };
         let holds_up = self.events.flavour == EventFlavour::Containerd && !self.events.withheld;
         !holds_up || !self.events.streams.values().any(stalled)

@@ -6,7 +6,7 @@ pod job
   - {name: job, image: "app:1"}
 
 at 20s  runtime loses track of job
-until 40s
+until 100s
 ---
 00:00.0 state Pending: job ContainerCreating
 00:00.0 why   the pod has no sandbox
@@ -19,22 +19,24 @@ until 40s
 00:00.0 state Running: job Running
 00:00.0 cond  Ready True
 00:20.0 then  runtime loses track of job
-00:21.0 why   stops container job: the pod ends
-00:21.0 state Failed: job ContainerStatusUnknown(137)
-00:21.0 cond  Ready False, PodFailed
-00:21.0 event Normal Killing job: Stopping container job
-00:21.0 call  StopContainer job#0, grace 30 s
-00:21.0 proc  job#0 gets SIGTERM
-00:21.0 proc  job#0 exits 143 (Error)
-00:21.0 call  StopPodSandbox 0
-00:21.0 cond  PodReadyToStartContainers False
-00:21.0 event Normal Killing job: Stopping container job
-00:21.0 call  StopContainer job#0, grace 30 s
-00:22.0 event Normal Killing job: Stopping container job
-00:22.0 call  StopContainer job#0, grace 30 s
-00:24.0 event Normal Killing job: Stopping container job
-00:24.0 call  StopContainer job#0, grace 30 s
-00:28.0 event Normal Killing job: Stopping container job
-00:28.0 call  StopContainer job#0, grace 30 s
-00:36.0 event Normal Killing job: Stopping container job
-00:36.0 call  StopContainer job#0, grace 30 s
+01:06.0 why   stops container job: the pod ends
+01:06.0 state Failed: job ContainerStatusUnknown(137)
+01:06.0 cond  Ready False, PodFailed
+01:06.0 event Normal Killing job: Stopping container job
+01:06.0 call  StopContainer job#0, grace 30 s
+01:06.0 proc  job#0 gets SIGTERM
+01:06.0 proc  job#0 exits 143 (Error)
+01:06.0 call  StopPodSandbox 0
+01:06.0 cond  PodReadyToStartContainers False
+01:06.0 event Normal Killing job: Stopping container job
+01:06.0 call  StopContainer job#0, grace 30 s
+01:07.0 event Normal Killing job: Stopping container job
+01:07.0 call  StopContainer job#0, grace 30 s
+01:09.0 event Normal Killing job: Stopping container job
+01:09.0 call  StopContainer job#0, grace 30 s
+01:13.0 event Normal Killing job: Stopping container job
+01:13.0 call  StopContainer job#0, grace 30 s
+01:21.0 event Normal Killing job: Stopping container job
+01:21.0 call  StopContainer job#0, grace 30 s
+01:31.0 event Normal Killing job: Stopping container job
+01:31.0 call  StopContainer job#0, grace 30 s

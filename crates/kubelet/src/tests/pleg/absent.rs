@@ -1,0 +1,147 @@
+//! What happens while nobody listens: streams that end and runtimes that are restarted.
+
+use rubelet_cri::v1::ContainerEventType as Kind;
+use rubelet_sim::{EventFault, EventFlavour};
+use tokio::time::sleep;
+
+use super::told::{APP, AT_ONCE, ONCE, millis};
+use crate::{
+    pleg::LifecycleKind,
+    tests::node::{Node, seconds},
+};
+
+/// Scenario 10.
+#[tokio::test(start_paused = true)]
+async fn events_flow_again_after_a_short_restart_of_the_runtime_and_after_the_hundredth() {
+    let node = Node::new();
+    node.want("web", APP);
+    for number in 0..5 {
+        node.want(&format!("job-{number}"), ONCE);
+    }
+    node.until_running().await;
+    for restart in 0..100 {
+        sleep(millis(500 + 370 * (restart % 30))).await;
+        node.sim.set_down(true);
+        sleep(millis(400)).await;
+        node.sim.set_down(false);
+        let listens = |node: &Node| node.sim.open_streams() == 1;
+        let took = node.within(seconds(2), "a stream", listens).await;
+        assert!(took < seconds(2), "{took:?}");
+        // Beyond the lists that follow a new stream, only events are this quick.
+        sleep(seconds(7)).await;
+        if restart % 20 == 19 {
+            let id = node.kill_app(&node.uid(&format!("job-{}", restart / 20)), 1);
+            let took = node.until_death_of(&id).await;
+            assert!(took <= AT_ONCE, "{took:?}");
+        }
+    }
+    assert!(node.is_running("web"));
+    let uid = node.uid("web");
+    assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
+}
+
+/// Scenario 11.
+#[tokio::test(start_paused = true)]
+async fn an_exit_while_the_runtime_is_down_is_told_soon_after_it_is_back() {
+    for flavour in [
+        EventFlavour::Containerd,
+        EventFlavour::Shared,
+        EventFlavour::CriO,
+        EventFlavour::None,
+    ] {
+        for down in [10, 400, 7_300, 61_000] {
+            let node = Node::new();
+            node.sim.events(flavour);
+            let uid = node.want("job", ONCE);
+            node.until_running().await;
+            sleep(seconds(20)).await;
+            node.sim.set_down(true);
+            sleep(millis(down / 2)).await;
+            let id = node.kill_app(&uid, 5);
+            sleep(millis(down / 2)).await;
+            node.sim.set_down(false);
+            let back = node.sim.oracle().mark();
+            node.until_death_of(&id).await;
+            assert_eq!(node.state("job", "app"), "Terminated Error 5");
+            // How soon a runtime that was away for long is asked again is another promise.
+            let calls = node.sim.oracle().calls_since(back);
+            let asked = calls.first().expect("it was asked").began;
+            let took = node.uptime() - asked;
+            assert!(took < seconds(2), "{flavour:?}, {down} ms: {took:?}");
+        }
+    }
+}
+
+/// Scenario 12.
+#[tokio::test(start_paused = true)]
+async fn what_is_lost_around_the_end_of_a_stream_is_found_by_the_lists_after_the_next() {
+    // When the container ends, seen from the end of the stream, in milliseconds.
+    for after in [0, 1, 49, 50, 51, 60, 300, 900, 1500] {
+        for swallowed in [false, true] {
+            let node = Node::new();
+            let uid = node.want("job", ONCE);
+            node.until_running().await;
+            sleep(seconds(20)).await;
+            node.sim.cut_events();
+            sleep(millis(after)).await;
+            if swallowed {
+                let lost = EventFault::lost().of(Kind::ContainerStoppedEvent);
+                node.sim.inject_event(lost.always());
+            }
+            let id = node.kill_app(&uid, 5);
+            let took = node.until_death_of(&id).await;
+            let limit = match (swallowed, after) {
+                (false, _) => millis(100),
+                (true, ..1000) => seconds(2),
+                // The last of these lists comes five seconds after the stream.
+                (true, _) => seconds(5),
+            };
+            assert!(took < limit, "{after} ms, {swallowed}: {took:?}");
+            assert_eq!(node.times_told(&id, LifecycleKind::Died), 1);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_ends_well_again_and_again_is_no_stream_until_it_lasts() {
+    let node = Node::new();
+    node.sim.events(EventFlavour::Closed);
+    let uid = node.want("job", ONCE);
+    let other = node.want("other", ONCE);
+    node.until_running().await;
+    sleep(seconds(30)).await;
+    let id = node.kill_app(&uid, 1);
+    let took = node.until_death_of(&id).await;
+    assert!(took <= millis(1100), "it polls: {took:?}");
+    // Somebody switches events on.
+    node.sim.events(EventFlavour::CriO);
+    sleep(seconds(75)).await;
+    assert_eq!(node.sim.open_streams(), 1);
+    let id = node.kill_app(&other, 1);
+    let took = node.until_death_of(&id).await;
+    assert!(took <= AT_ONCE, "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_on_which_nothing_happens_asks_next_to_nothing() {
+    let node = Node::new();
+    for number in 0..10 {
+        node.want(&format!("p{number}"), APP);
+    }
+    node.until_running().await;
+    sleep(seconds(120)).await;
+    let mark = node.sim.oracle().mark();
+    sleep(seconds(1200)).await;
+    let calls = node.sim.oracle().calls_since(mark);
+    let count = |call: &str| calls.iter().filter(|of| of.call == call).count();
+    for list in ["ListPodSandbox", "ListContainers"] {
+        let lists = count(list);
+        assert!(
+            (18..=23).contains(&lists),
+            "{lists} times {list} in 20 minutes"
+        );
+    }
+    let others = calls.len() - count("ListPodSandbox") - count("ListContainers");
+    assert_eq!(others, count("Status"), "{calls:?}");
+    assert!(others <= 241, "{others}");
+}

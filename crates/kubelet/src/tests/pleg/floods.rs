@@ -1,0 +1,199 @@
+//! More of everything than anybody can work on.
+
+use rubelet_cri::{
+    ContainerEvent, RuntimeService as _, Timeouts,
+    v1::{self, ContainerEventType as Kind},
+};
+use rubelet_sim::{Subject, What};
+use tokio::time::{Instant, sleep};
+
+use super::told::{AT_ONCE, millis};
+use crate::{
+    images::PullParallelism,
+    pleg::LifecycleKind,
+    tests::node::{Node, seconds},
+};
+
+/// Scenario 6.
+#[tokio::test(start_paused = true)]
+async fn a_thousand_ends_while_no_pod_can_be_worked_on_are_all_worked_on_later() {
+    const PODS: usize = 26;
+    const EACH: usize = 40;
+    let node = Node::new();
+    let containers: Vec<_> = (0..EACH)
+        .map(|number| format!("{{name: c{number}, image: 'app:1'}}"))
+        .collect();
+    let spec = format!("containers: [{}]", containers.join(", "));
+    let uids: Vec<_> = (0..PODS)
+        .map(|number| node.want(&format!("p{number}"), &spec))
+        .collect();
+    node.until_running().await;
+    // Nothing is done to pods while the runtime says that it is not ready.
+    node.sim.set_ready(false, true);
+    sleep(seconds(12)).await;
+    let all = node.sim.containers();
+    assert_eq!(all.len(), PODS * EACH);
+    for container in &all {
+        node.sim.kill_container(&container.id, 1, "");
+    }
+    for _ in 0..30 {
+        sleep(seconds(1)).await;
+        assert_eq!(node.agent().pleg().problem(), None);
+    }
+    let ended = |uid: &String| {
+        let pod = node.known(&format!(
+            "p{}",
+            uids.iter().position(|of| of == uid).expect("one")
+        ));
+        let ends = pod
+            .containers
+            .iter()
+            .filter(|found| found.phase.exit().is_some());
+        ends.count()
+    };
+    assert!(uids.iter().all(|uid| ended(uid) == EACH), "all is known");
+    node.sim.set_ready(true, true);
+    let took = node.until_running().await;
+    assert!(took <= seconds(20), "{took:?}");
+    sleep(seconds(5)).await;
+    assert_eq!(node.metric("kubelet_pleg_discard_events "), 0.0);
+    for (name, heartbeat) in &node.agent().heartbeats {
+        assert!(heartbeat.age() <= seconds(11), "{name}");
+    }
+    let oracle = node.sim.oracle();
+    let starts = oracle
+        .entries()
+        .iter()
+        .filter(|entry| matches!(entry.what, What::ContainerStarted(_)));
+    assert_eq!(
+        starts.count(),
+        2 * PODS * EACH,
+        "each was started again once"
+    );
+}
+
+/// Scenario 15.
+#[tokio::test(start_paused = true)]
+async fn old_events_of_many_pods_cost_one_look_each_and_tell_nothing() {
+    const PODS: usize = 1000;
+    let mut node = Node::stopped(PullParallelism::Unlimited, Timeouts::default());
+    node.sim.populate(PODS / 2, 1);
+    // Nobody knows yet whether these pods are wanted.
+    node.set_waiting(true);
+    node.start();
+    sleep(seconds(30)).await;
+    let containers = node.sim.containers();
+    assert_eq!(containers.len(), PODS / 2);
+    let (inspections, told) = (node.inspections(), node.lifecycle());
+    let mark = node.sim.oracle().mark();
+    let kinds = [Kind::ContainerCreatedEvent, Kind::ContainerStartedEvent];
+    for number in 0..10 * PODS {
+        let pod = number % PODS;
+        let found = containers.get(pod);
+        let gone = |what: &str| format!("gone-{what}-{pod}");
+        node.sim.send_event(ContainerEvent {
+            container: found.map_or_else(|| gone("container"), |of| of.id.clone()),
+            kind: kinds[number % kinds.len()],
+            created_at: node.sim.wall_now() - 3_600_000_000_000,
+            sandbox: Some(found.map_or_else(|| gone("sandbox"), |of| of.sandbox_id.clone())),
+            pod_uid: Some(found.map_or_else(|| gone("pod"), |of| of.pod_uid.clone())),
+        });
+    }
+    sleep(millis(900)).await;
+    let events = node.sim.oracle().events_delivered().len();
+    assert_eq!(events, 10 * PODS);
+    let looked = node.inspections() - inspections;
+    assert!(looked <= 1000.0, "{looked} inspections");
+    let calls = node.sim.oracle().calls_since(mark);
+    let lists = calls.iter().filter(|call| call.call == "ListPodSandbox");
+    assert!(lists.count() <= 1, "events of one moment share a list");
+    assert_eq!(node.lifecycle(), told, "nothing has changed");
+}
+
+/// Scenario 16.
+#[tokio::test(start_paused = true)]
+async fn events_are_read_at_once_although_nothing_can_be_inspected() {
+    let mut node = Node::stopped(PullParallelism::Unlimited, Timeouts::default());
+    node.sim.populate(60, 1);
+    node.set_waiting(true);
+    node.start();
+    sleep(seconds(10)).await;
+    let _hangs =
+        ["ContainerStatus", "PodSandboxStatus"].map(|call| node.sim.hang(call, Subject::any()));
+    for container in node.sim.containers() {
+        node.sim.kill_container(&container.id, 1, "");
+    }
+    let mark = node.sim.oracle().mark();
+    let sandbox = node.sim.containers().remove(0).sandbox_id;
+    let sandbox_config = node.sim.sandbox_config(&sandbox);
+    for number in 0..500_u32 {
+        let began = Instant::now();
+        let name = format!("extra{number}");
+        let made = node.sim.create_container(v1::CreateContainerRequest {
+            pod_sandbox_id: sandbox.clone(),
+            config: Some(v1::ContainerConfig {
+                metadata: Some(v1::ContainerMetadata { name, attempt: 0 }),
+                image: Some(v1::ImageSpec {
+                    image: "app:1".to_owned(),
+                    ..Default::default()
+                }),
+                ..Default::default()
+            }),
+            sandbox_config: sandbox_config.clone(),
+        });
+        let container_id = made.await.expect("it is made").container_id;
+        let start = v1::StartContainerRequest {
+            container_id: container_id.clone(),
+        };
+        node.sim.start_container(start).await.expect("it starts");
+        let stop = v1::StopContainerRequest {
+            container_id: container_id.clone(),
+            timeout: 0,
+        };
+        node.sim.stop_container(stop).await.expect("it stops");
+        let remove = v1::RemoveContainerRequest { container_id };
+        node.sim
+            .remove_container(remove)
+            .await
+            .expect("it is removed");
+        assert_eq!(began.elapsed(), millis(0), "the runtime was held up");
+        sleep(millis(20)).await;
+    }
+    let oracle = node.sim.oracle();
+    let mut told = std::collections::HashMap::new();
+    let mut read = 0;
+    for entry in &oracle.entries()[mark..] {
+        match &entry.what {
+            What::EventEmitted(number, _) => {
+                told.insert(*number, entry.at);
+            }
+            What::EventDelivered { number, .. } => {
+                let took = told.remove(number).map(|at| entry.at - at);
+                assert!(took.unwrap_or_default() <= millis(10), "{took:?}");
+                read += 1;
+            }
+            _ => {}
+        }
+    }
+    assert!(told.is_empty(), "all were read");
+    assert!(read >= 2000, "{read} events");
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_of_many_ends_at_the_same_time_is_told_at_once_and_once() {
+    let node = Node::new();
+    for number in 0..60 {
+        let spec = "restartPolicy: Never, containers: [{name: app, image: 'app:1'}]";
+        node.want(&format!("p{number}"), spec);
+    }
+    node.until_running().await;
+    sleep(seconds(10)).await;
+    let all = node.sim.containers();
+    for container in &all {
+        node.sim.kill_container(&container.id, 1, "");
+    }
+    sleep(AT_ONCE).await;
+    for container in &all {
+        assert_eq!(node.times_told(&container.id, LifecycleKind::Died), 1);
+    }
+}

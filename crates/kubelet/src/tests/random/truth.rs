@@ -1,0 +1,189 @@
+//! What is true of the node, kept up to date from the model's record, and what must never be.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use rubelet_pod_plan::{ContainerPhase, ObservedPod};
+use rubelet_sim::What;
+
+use crate::{
+    pleg::{LifecycleEvent, LifecycleKind as Kind},
+    tests::node::Node,
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Created,
+    Running,
+    Exited(i32),
+}
+
+/// Sandboxes and containers as they are.
+#[derive(Debug, Default)]
+pub(super) struct Truth {
+    mark: usize,
+    sandboxes: BTreeMap<String, (String, bool)>,
+    containers: BTreeMap<String, (String, String, State)>,
+    /// Reads of a container that are under way, by its identifier.
+    reads: BTreeMap<String, usize>,
+    /// When anything of this last changed.
+    pub(super) changed: Duration,
+}
+
+impl Truth {
+    /// Takes over what has happened since the last time. Nothing runs twice at a time, and no pod is
+    /// inspected twice at a time.
+    pub(super) fn follow(&mut self, node: &Node, counts_reads: bool) {
+        let entries = node.sim.entries_since(self.mark);
+        self.mark += entries.len();
+        for entry in entries {
+            let before = self.changed;
+            self.changed = entry.at;
+            match entry.what {
+                What::ContainerCreated(of) => {
+                    let row = (of.pod_uid.clone(), of.name.clone(), State::Created);
+                    self.containers.insert(of.id.clone(), row);
+                }
+                What::ContainerStarted(of) => {
+                    let twice = self.containers.values().any(|(uid, name, state)| {
+                        *uid == of.pod_uid && *name == of.name && *state == State::Running
+                    });
+                    assert!(!twice, "{of} runs twice\n{}", node.account());
+                    self.set(&of.id, State::Running);
+                }
+                What::ContainerNotStarted(of) => self.set(&of.id, State::Exited(128)),
+                What::ContainerExited { instance, code, .. } => {
+                    self.set(&instance.id, State::Exited(code));
+                }
+                What::ContainerRemoved(of) => {
+                    self.containers.remove(&of.id);
+                }
+                What::SandboxReady { id, pod_uid, .. } => {
+                    let mut others = self.sandboxes.values();
+                    let twice = others.any(|(uid, ready)| *uid == pod_uid && *ready);
+                    assert!(!twice, "two sandboxes of {pod_uid}\n{}", node.account());
+                    self.sandboxes.insert(id, (pod_uid, true));
+                }
+                What::SandboxStopped { id, .. } => {
+                    if let Some((_, ready)) = self.sandboxes.get_mut(&id) {
+                        *ready = false;
+                    }
+                }
+                What::SandboxRemoved { id, .. } => {
+                    self.sandboxes.remove(&id);
+                }
+                What::CallBegan { call, subject, .. } => {
+                    self.changed = before;
+                    if let (true, "ContainerStatus", Some(id)) = (counts_reads, call, subject.id) {
+                        let reads = self.reads.entry(id.clone()).or_default();
+                        *reads += 1;
+                        assert_eq!(*reads, 1, "{id} is read twice\n{}", node.account());
+                    }
+                }
+                What::CallEnded { call, subject, .. } => {
+                    self.changed = before;
+                    if let (true, "ContainerStatus", Some(id)) = (counts_reads, call, subject.id) {
+                        self.reads.remove(&id);
+                    }
+                }
+                _ => self.changed = before,
+            }
+        }
+    }
+
+    fn set(&mut self, id: &str, state: State) {
+        if let Some((.., old)) = self.containers.get_mut(id) {
+            *old = state;
+        }
+    }
+
+    /// How what is known of a pod differs from what is true of it.
+    pub(super) fn differs(&self, uid: &str, known: &ObservedPod) -> Option<String> {
+        let is: BTreeMap<_, _> = self
+            .containers
+            .iter()
+            .filter(|(_, (of, ..))| of == uid)
+            .map(|(id, (.., state))| (id.as_str(), Some(*state)))
+            .collect();
+        let seen: BTreeMap<_, _> = known
+            .containers
+            .iter()
+            .map(|found| {
+                let state = match &found.phase {
+                    ContainerPhase::Created => Some(State::Created),
+                    ContainerPhase::Running { .. } => Some(State::Running),
+                    ContainerPhase::Exited(exit) => Some(State::Exited(exit.code)),
+                    ContainerPhase::Unknown => None,
+                };
+                (found.id.as_str(), state)
+            })
+            .collect();
+        let ready: BTreeMap<_, _> = self
+            .sandboxes
+            .iter()
+            .filter(|(_, (of, _))| of == uid)
+            .map(|(id, (_, ready))| (id.as_str(), *ready))
+            .collect();
+        let seen_ready: BTreeMap<_, _> = known
+            .sandboxes
+            .iter()
+            .map(|found| (found.id.as_str(), found.ready))
+            .collect();
+        let same = is == seen && ready == seen_ready;
+        (!same).then(|| format!("{uid}: true: {is:?} {ready:?}\nknown: {seen:?} {seen_ready:?}"))
+    }
+
+    /// A container that runs, and its pod.
+    pub(super) fn running(&self) -> Option<(String, String)> {
+        let mut all = self.containers.iter();
+        let found = all.find(|(_, (.., state))| *state == State::Running);
+        found.map(|(id, (uid, ..))| (uid.clone(), id.clone()))
+    }
+
+    /// The UIDs of pods of which the runtime has something.
+    pub(super) fn pods(&self) -> BTreeSet<String> {
+        let sandboxes = self.sandboxes.values().map(|(uid, _)| uid.clone());
+        let containers = self.containers.values().map(|(uid, ..)| uid.clone());
+        sandboxes.chain(containers).collect()
+    }
+}
+
+/// Whether this container is known as one that runs.
+pub(super) fn is_known_to_run(known: &ObservedPod, id: &str) -> bool {
+    let mut all = known.containers.iter();
+    all.any(|found| {
+        found.id.as_str() == id && matches!(found.phase, ContainerPhase::Running { .. })
+    })
+}
+
+/// Of one container one start, one end and one removal is told, in this order.
+pub(super) fn assert_once(events: &[LifecycleEvent], node: &Node) {
+    let mut seen: BTreeMap<&str, Vec<Kind>> = BTreeMap::new();
+    for event in events.iter().filter(|event| !event.id.is_empty()) {
+        let told = seen.entry(&event.id).or_default();
+        let count = |kind| told.iter().filter(|of| **of == kind).count();
+        let fine = match event.kind {
+            // A container that nothing was known of for a while starts anew.
+            Kind::Started => {
+                count(Kind::Died) == 0
+                    && (count(Kind::Started) == 0 || told.last() == Some(&Kind::Changed))
+            }
+            Kind::Died => count(Kind::Died) == 0 && count(Kind::Removed) == 0,
+            Kind::Removed => count(Kind::Died) == 1 && count(Kind::Removed) == 0,
+            Kind::Changed | Kind::PodSync => count(Kind::Died) == 0,
+        };
+        told.push(event.kind);
+        assert!(
+            fine,
+            "{} was told {told:?}\n{:#?}\n{}",
+            event.id,
+            events
+                .iter()
+                .filter(|of| of.id == event.id)
+                .collect::<Vec<_>>(),
+            node.account()
+        );
+    }
+}
