@@ -19,24 +19,24 @@ until 100s
 00:00.0 state Running: job Running
 00:00.0 cond  Ready True
 00:20.0 then  runtime loses track of job
-01:06.0 why   stops container job: the pod ends
-01:06.0 state Failed: job ContainerStatusUnknown(137)
-01:06.0 cond  Ready False, PodFailed
-01:06.0 event Normal Killing job: Stopping container job
-01:06.0 call  StopContainer job#0, grace 30 s
-01:06.0 proc  job#0 gets SIGTERM
-01:06.0 proc  job#0 exits 143 (Error)
-01:06.0 call  StopPodSandbox 0
-01:06.0 cond  PodReadyToStartContainers False
-01:06.0 event Normal Killing job: Stopping container job
-01:06.0 call  StopContainer job#0, grace 30 s
-01:07.0 event Normal Killing job: Stopping container job
-01:07.0 call  StopContainer job#0, grace 30 s
-01:09.0 event Normal Killing job: Stopping container job
-01:09.0 call  StopContainer job#0, grace 30 s
-01:13.0 event Normal Killing job: Stopping container job
-01:13.0 call  StopContainer job#0, grace 30 s
-01:21.0 event Normal Killing job: Stopping container job
-01:21.0 call  StopContainer job#0, grace 30 s
-01:31.0 event Normal Killing job: Stopping container job
-01:31.0 call  StopContainer job#0, grace 30 s
+01:06.6 why   stops container job: the pod ends
+01:06.6 state Failed: job ContainerStatusUnknown(137)
+01:06.6 cond  Ready False, PodFailed
+01:06.6 event Normal Killing job: Stopping container job
+01:06.6 call  StopContainer job#0, grace 30 s
+01:06.6 proc  job#0 gets SIGTERM
+01:06.6 proc  job#0 exits 143 (Error)
+01:06.6 call  StopPodSandbox 0
+01:06.6 cond  PodReadyToStartContainers False
+01:06.6 event Normal Killing job: Stopping container job
+01:06.6 call  StopContainer job#0, grace 30 s
+01:07.6 event Normal Killing job: Stopping container job
+01:07.6 call  StopContainer job#0, grace 30 s
+01:09.6 event Normal Killing job: Stopping container job
+01:09.6 call  StopContainer job#0, grace 30 s
+01:13.6 event Normal Killing job: Stopping container job
+01:13.6 call  StopContainer job#0, grace 30 s
+01:21.6 event Normal Killing job: Stopping container job
+01:21.6 call  StopContainer job#0, grace 30 s
+01:31.6 event Normal Killing job: Stopping container job
+01:31.6 call  StopContainer job#0, grace 30 s
