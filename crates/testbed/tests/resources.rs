@@ -2,6 +2,7 @@
 //! read from cgroups of version 1.
 
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -282,5 +283,33 @@ fn a_pod_can_have_so_many_processes_and_no_more() -> Result<()> {
         "{log}"
     );
     assert!(!log.contains("no limit"), "{log}");
+    Ok(())
+}
+
+#[test]
+fn a_process_that_the_runtime_lost_does_not_hold_up_the_end_of_its_pod() -> Result<()> {
+    let node = node()?;
+    node.apply(&pod("lossy", &json!({ "containers": [waiting("main")] })))?;
+    let seen = node.wait_ready("lossy")?;
+    // What a runtime leaves behind whose making of a sandbox was broken off.
+    let mut lost = Command::new("sleep").arg("3600").spawn()?;
+    let path = cgroup_of(&seen, "besteffort/");
+    let tag = node.containerd().scratch().tag();
+    let of_path = |found: &PathBuf| found.ends_with(format!("{tag}/{path}"));
+    let joined = cgroups::of(tag)?
+        .into_iter()
+        .filter(of_path)
+        .map(|folder| std::fs::write(folder.join("cgroup.procs"), lost.id().to_string()));
+    let joined = joined.collect::<Result<Vec<()>, _>>();
+    let gone = joined.map_err(anyhow::Error::from).and_then(|_| {
+        node.remove("lossy")?;
+        node.wait_gone("lossy")
+    });
+    let killed = lost.try_wait()?.is_some();
+    lost.kill()?;
+    lost.wait()?;
+    gone?;
+    assert!(killed);
+    assert!(value(&node, &path, "cpu.shares").is_err());
     Ok(())
 }

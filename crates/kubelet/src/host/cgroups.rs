@@ -1,7 +1,7 @@
 //! The cgroups of pods and of the tiers above them.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, Once, PoisonError},
 };
 
@@ -31,6 +31,8 @@ pub(super) struct PodCgroups {
     pod_settings: PodSettings,
     /// Pods whose requests make up the share of their tier.
     pods: Mutex<BTreeMap<PodUid, Arc<Pod>>>,
+    /// Pods whose cgroup was found in use when it was to be removed.
+    in_use: Mutex<BTreeSet<PodUid>>,
     systemd_told: Once,
 }
 
@@ -67,6 +69,7 @@ impl PodCgroups {
                 page_sizes: hugepages.iter().map(|pool| pool.page_size).collect(),
             },
             pods: Mutex::default(),
+            in_use: Mutex::default(),
             systemd_told: Once::new(),
         })
     }
@@ -221,10 +224,15 @@ impl PodCgroups {
     }
 
     /// Removes the pod's cgroup, whatever its tier is or was. `true` when nothing is left.
+    ///
+    /// The runtime holds nothing of the pod any more when this is called. A process that is found
+    /// twice is one that it has lost, as when the making of a sandbox is broken off; it is killed
+    /// (kubelet: pods' cgroups are emptied in the same way).
     pub(super) fn remove(&self, uid: &PodUid) -> Result<bool, HostError> {
         self.lock().remove(uid);
         let mut gone = true;
         if self.enabled {
+            let again = self.in_use().contains(uid);
             for qos in [
                 QosClass::Guaranteed,
                 QosClass::Burstable,
@@ -233,11 +241,38 @@ impl PodCgroups {
                 let Ok(path) = self.cgroupfs.pod(qos, uid) else {
                     continue;
                 };
+                if again {
+                    self.kill_lost(&path);
+                }
                 let removed = self.fs.remove(&path);
                 let removed = removed.map_err(|e| HostError::new("FailedRemoveCgroup", &e))?;
                 gone &= matches!(removed, Removal::Gone);
             }
         }
+        if gone {
+            self.in_use().remove(uid);
+        } else {
+            self.in_use().insert(uid.clone());
+        }
         Ok(gone)
+    }
+
+    fn in_use(&self) -> MutexGuard<'_, BTreeSet<PodUid>> {
+        self.in_use.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kill_lost(&self, path: &CgroupPath) {
+        match self.fs.kill(path) {
+            Ok(0) => {}
+            Ok(count) => {
+                warn!(
+                    cgroup = path.as_str(),
+                    count, "Processes that the runtime has lost are killed"
+                );
+            }
+            Err(error) => {
+                warn!(cgroup = path.as_str(), error = %ErrorChain(&error), "Processes that the runtime has lost can't be killed");
+            }
+        }
     }
 }

@@ -67,8 +67,8 @@ fn status_cell(state: &PodState, now: Timestamp) -> String {
         .map(|at| at.duration_since(now).as_millis())
         .filter(|millis| *millis > 0);
     match wait {
-        // Rounded up: "try in 0s" says nothing.
-        Some(millis) => format!("{} (try in {})", state.status, age::human(millis + 999)),
+        // The time is a whole second that was rounded up; "try in 0s" says nothing.
+        Some(millis) => format!("{} (try in {})", state.status, age::human(millis.max(1000))),
         None => state.status.clone(),
     }
 }

@@ -247,11 +247,19 @@ fn a_status_that_waits_says_when_the_next_try_is() {
             ],
         )
     };
-    let soon = json!({ "b": "2026-03-01T12:00:37.5Z", "c": "2026-03-01T12:00:05Z" });
+    let soon = json!({ "b": "2026-03-01T12:00:38Z", "c": "2026-03-01T12:00:05Z" });
     for (pod, status) in [
         (
             with(crashing(), soon.clone()),
             "CrashLoopBackOff (try in 38s)",
+        ),
+        (
+            with(crashing(), json!({ "b": "2026-03-01T12:00:10.9Z" })),
+            "CrashLoopBackOff (try in 10s)",
+        ),
+        (
+            with(crashing(), json!({ "b": "2026-03-01T12:00:00.2Z" })),
+            "CrashLoopBackOff (try in 1s)",
         ),
         (
             with(crashing(), json!({ "b": "2026-03-01T12:04:00Z" })),
