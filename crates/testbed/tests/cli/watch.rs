@@ -71,6 +71,21 @@ fn watches_show_every_change_and_go_on_after_a_restart_of_the_agent() {
         line.contains("Started") && line.contains("pod/second-testnode")
     });
 
+    // What was published a moment ago may not be on disk yet.
+    let seen = agent.pods().unwrap();
+    let seen = seen
+        .iter()
+        .find(|pod| pod["metadata"]["name"] == "second-testnode");
+    let uid = seen.unwrap()["metadata"]["uid"].as_str().unwrap();
+    let record = agent.root_dir().join(format!("rubelet/pods/{uid}.json"));
+    let is_kept = |_: &rubelet_testbed::Agent| {
+        let text = std::fs::read_to_string(&record).unwrap_or_default();
+        Ok(text.contains("\"ready\":true").then_some(()))
+    };
+    agent
+        .wait_for("the record of the second pod", TIMEOUT, is_kept)
+        .unwrap();
+
     agent.kill9().unwrap();
     pods.wait("that it waits", TIMEOUT, |line| {
         line.contains("the agent is away; waiting for it")
