@@ -2,9 +2,11 @@
 //! against a private containerd.
 
 mod binary;
+mod churn;
 mod empty_node;
 mod example;
 mod hundred_pods;
+mod joined;
 mod plan;
 mod probes;
 mod reconcile;
@@ -105,6 +107,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     if request.wants_group(Group::Stubborn) {
         stubborn::measure(&request, &mut results)?;
+    }
+    if request.wants_group(Group::Joined) {
+        joined::measure(&request, &mut results)?;
+    }
+    if request.wants_group(Group::Churn) {
+        churn::measure(&mut results)?;
     }
     results.keep(&options.wanted);
     if options.json {

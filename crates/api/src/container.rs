@@ -29,6 +29,8 @@ pub struct Container {
     pub args: Vec<Box<str>>,
     /// `workingDir`.
     pub working_dir: Option<Box<str>>,
+    /// `envFrom`, in order.
+    pub env_from: Vec<EnvFrom>,
     /// `env`, in order.
     pub env: Vec<EnvVar>,
     /// `ports`.
@@ -128,6 +130,28 @@ pub enum TerminationMessagePolicy {
     FallbackToLogsOnError,
 }
 
+/// One entry of `envFrom`: all keys of an object become variables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnvFrom {
+    /// `prefix`, which stands before each key.
+    pub prefix: Box<str>,
+    /// `configMapRef` or `secretRef`.
+    pub kind: ObjectKind,
+    /// `name` of the object, in the pod's namespace.
+    pub name: Box<str>,
+    /// `optional`: the object may be missing.
+    pub optional: bool,
+}
+
+/// The two kinds of objects that hold keys and contents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ObjectKind {
+    /// ConfigMap.
+    ConfigMap,
+    /// Secret.
+    Secret,
+}
+
 /// One entry of `env`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EnvVar {
@@ -146,6 +170,21 @@ pub enum EnvValue {
     Field(FieldPath),
     /// `valueFrom.resourceFieldRef`.
     Resource(ResourceField),
+    /// `valueFrom.configMapKeyRef`.
+    ConfigMapKey(KeyRef),
+    /// `valueFrom.secretKeyRef`.
+    SecretKey(KeyRef),
+}
+
+/// One key of a config map or secret in the pod's namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRef {
+    /// `name` of the object.
+    pub object: Box<str>,
+    /// `key`.
+    pub key: Box<str>,
+    /// `optional`: object or key may be missing; then there is no such variable.
+    pub optional: bool,
 }
 
 /// `fieldRef.fieldPath` of the downward API, as an environment variable may use it.

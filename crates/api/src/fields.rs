@@ -1,6 +1,7 @@
 //! The support matrix: every field of a v1 Pod manifest, and what Rubelet makes of it.
 //!
-//! One table decides what the parser refuses and is the source of `docs/fields.md`. A field of the
+//! One table decides what the parser refuses, in manifests and in pods of the API server, and is the
+//! source of `docs/fields.md`. A field of the
 //! schema that stands in no row fails a test.
 
 mod check;
@@ -33,8 +34,18 @@ pub enum Support {
     NoEffect(&'static str),
     /// Refused until it is built, as the text says.
     NotYet(&'static str),
-    /// Refused because it refers to an object of the API server.
+    /// Works for pods of the API server. A manifest is refused, because it refers to an object of the
+    /// API server, which the text names.
     ApiObject(&'static str),
+    /// As [`Support::ApiObject`] for a manifest; a pod of the API server is refused until the kind of
+    /// object is supported.
+    ApiObjectNotYet(&'static str),
+    /// Works for pods of the API server, as with upstream's kubelet. A manifest is refused, as the
+    /// text says.
+    ApiOnly(&'static str),
+    /// Works for pods of the API server; in a manifest it is accepted and has no effect, as the text
+    /// says.
+    ApiEffect(&'static str),
     /// Refused for good, as the text says.
     Never(&'static str),
 }
@@ -43,7 +54,14 @@ impl Support {
     /// True where setting the field makes a manifest bad.
     #[must_use]
     pub fn is_refused(self) -> bool {
-        matches!(self, Self::NotYet(_) | Self::ApiObject(_) | Self::Never(_))
+        matches!(
+            self,
+            Self::NotYet(_)
+                | Self::ApiObject(_)
+                | Self::ApiObjectNotYet(_)
+                | Self::ApiOnly(_)
+                | Self::Never(_)
+        )
     }
 }
 

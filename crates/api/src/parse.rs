@@ -1,6 +1,9 @@
 //! From a pod as it was written to the pod as Rubelet understands it: rewriting of static pods,
 //! defaulting and validation as the API server would do them, and the refusal of what isn't built.
+//! Pods that come from the API server have a way of their own: [`api_pod`].
 
+mod affinity;
+mod api;
 mod container;
 mod context;
 mod defaults;
@@ -13,6 +16,7 @@ mod metadata;
 mod mounts;
 mod names;
 mod network;
+mod objects;
 mod path;
 mod ports;
 mod probe;
@@ -24,6 +28,7 @@ mod spec;
 mod values;
 mod volumes;
 
+pub use api::{ParsedApiPod, api_pod};
 pub use context::ParseContext;
 pub use ephemeral::ephemeral_container;
 pub use errors::{FieldError, FieldErrorKind};
@@ -44,7 +49,7 @@ use serde_json::Value;
 pub fn parse(raw: RawPod, context: &ParseContext<'_>) -> Result<Pod, Vec<FieldError>> {
     let RawPod { mut pod, written } = raw;
     let mut errors = Errors::default();
-    fields::check(written.value(), &mut errors);
+    fields::check(written.value(), context.source, &mut errors);
 
     let root = Path::root();
     let content = hash::content_hash(written.value());
@@ -89,6 +94,9 @@ pub fn parse(raw: RawPod, context: &ParseContext<'_>) -> Result<Pod, Vec<FieldEr
     Ok(Pod {
         uid,
         name,
+        generation: 0,
+        created: None,
+        deletion: None,
         labels: metadata::strings(pod.metadata.labels),
         annotations: metadata::strings(pod.metadata.annotations),
         source: context.source,

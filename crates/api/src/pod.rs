@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use jiff::Timestamp;
 use rubelet_base::{PodName, PodUid};
 use serde_json::Value;
 
@@ -9,7 +10,8 @@ use crate::{
     annotations::CONFIG_SEEN,
     container::{Container, DefinitionHash, EphemeralContainer},
     network::{DnsConfig, DnsPolicy, HostAlias},
-    resources::QosClass,
+    resources::{QosClass, ResourceAmounts},
+    scheduling::{NodeAffinity, Toleration},
     security::PodSecurity,
     volume::Volume,
 };
@@ -25,6 +27,12 @@ pub struct Pod {
     pub labels: StringMap,
     /// `metadata.annotations`, with `kubernetes.io/config.*` for pods from a file or a URL.
     pub annotations: StringMap,
+    /// `metadata.generation`: which version of the specification this is; 0 where nobody counts.
+    pub generation: i64,
+    /// `metadata.creationTimestamp` of a pod of the API server.
+    pub created: Option<Timestamp>,
+    /// Whether and until when the API server wants the pod deleted.
+    pub deletion: Option<Deletion>,
     /// Where the pod came from.
     pub source: PodSource,
     /// The specification.
@@ -49,6 +57,8 @@ impl Pod {
         self.uid == other.uid
             && self.name == other.name
             && self.source == other.source
+            && self.generation == other.generation
+            && self.deletion == other.deletion
             && self.sandbox_definition == other.sandbox_definition
             && self.labels == other.labels
             && self.spec == other.spec
@@ -73,6 +83,15 @@ impl Pod {
         pod.spec.ephemeral_containers = containers;
         pod
     }
+}
+
+/// `metadata.deletionTimestamp` and `metadata.deletionGracePeriodSeconds`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deletion {
+    /// When the grace period is over, by the API server's clock.
+    pub at: Timestamp,
+    /// How much time the containers have to end, from when the deletion is first seen.
+    pub grace: Duration,
 }
 
 /// Labels or annotations.
@@ -148,6 +167,25 @@ pub struct PodSpec {
     pub priority: i32,
     /// `priorityClassName`.
     pub priority_class: Option<Box<str>>,
+    /// `serviceAccountName`: empty for static pods.
+    pub service_account: Box<str>,
+    /// `enableServiceLinks`: whether containers see variables for the services of the namespace.
+    pub enable_service_links: bool,
+    /// `imagePullSecrets`: names of secrets.
+    pub image_pull_secrets: Vec<Box<str>>,
+    /// `runtimeClassName`.
+    pub runtime_class: Option<Box<str>>,
+    /// `overhead`: what the sandbox needs beside the containers, as its runtime class says.
+    pub overhead: ResourceAmounts,
+    /// `os.name`.
+    pub os: Option<Box<str>>,
+    /// `nodeSelector`, which admission holds against the node's labels. Empty for static pods,
+    /// whose selector is checked when they are read.
+    pub node_selector: StringMap,
+    /// `affinity.nodeAffinity`, as far as it is required.
+    pub node_affinity: Option<NodeAffinity>,
+    /// `tolerations`.
+    pub tolerations: Vec<Toleration>,
     /// Quality of service, computed from requests and limits.
     pub qos: QosClass,
 }
@@ -178,6 +216,15 @@ impl Default for PodSpec {
             security: PodSecurity::default(),
             priority: 0,
             priority_class: None,
+            service_account: "".into(),
+            enable_service_links: true,
+            image_pull_secrets: Vec::new(),
+            runtime_class: None,
+            overhead: ResourceAmounts::default(),
+            os: None,
+            node_selector: StringMap::new(),
+            node_affinity: None,
+            tolerations: Vec::new(),
             qos: QosClass::BestEffort,
         }
     }

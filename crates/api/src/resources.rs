@@ -24,6 +24,11 @@ pub struct ResourceAmounts {
     pub memory: Option<Bytes>,
     /// `hugepages-SIZE`: page size and amount, in bytes, sorted.
     pub hugepages: Vec<(Bytes, Bytes)>,
+    /// `ephemeral-storage`. Counts for admission.
+    pub ephemeral_storage: Option<Bytes>,
+    /// Extended resources such as `example.com/dongle`, in whole numbers, sorted. They count for
+    /// admission.
+    pub extended: Vec<(Box<str>, u64)>,
 }
 
 /// `status.qosClass`.

@@ -84,6 +84,13 @@ impl Phase {
         }
     }
 
+    /// The phase of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [Self::Pending, Self::Running, Self::Succeeded, Self::Failed];
+        all.into_iter().find(|phase| phase.as_str() == name)
+    }
+
     /// True for phases that a pod never leaves.
     #[must_use]
     pub fn is_terminal(self) -> bool {
@@ -131,6 +138,13 @@ impl ConditionStatus {
             Self::False => "False",
             Self::Unknown => "Unknown",
         }
+    }
+
+    /// The status of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [Self::True, Self::False, Self::Unknown];
+        all.into_iter().find(|status| status.as_str() == name)
     }
 
     /// True for `True` alone.

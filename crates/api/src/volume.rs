@@ -1,6 +1,11 @@
-//! Volumes that need no API server.
+//! Volumes.
 
-use crate::resources::Bytes;
+use std::time::Duration;
+
+use crate::{
+    container::{FieldPath, ResourceField},
+    resources::Bytes,
+};
 
 /// One entry of `volumes`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +33,106 @@ pub enum VolumeSource {
         /// `type`.
         check: HostPathCheck,
     },
+    /// `configMap`.
+    ConfigMap(ObjectVolume),
+    /// `secret`.
+    Secret(ObjectVolume),
+    /// `downwardAPI`.
+    DownwardApi {
+        /// `items`.
+        items: Vec<DownwardFile>,
+        /// `defaultMode`, default 0644.
+        default_mode: u32,
+    },
+    /// `projected`.
+    Projected {
+        /// `sources`.
+        sources: Vec<Projection>,
+        /// `defaultMode`, default 0644.
+        default_mode: u32,
+    },
+}
+
+/// A `configMap` or `secret`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectVolume {
+    /// `name` or `secretName` of the object, in the pod's namespace.
+    pub name: Box<str>,
+    /// `items`; empty means one file for each key.
+    pub items: Vec<KeyToPath>,
+    /// `defaultMode`: permissions of files whose item gives none; default 0644.
+    pub default_mode: u32,
+    /// `optional`: the object or its keys may be missing.
+    pub optional: bool,
+}
+
+/// One entry of `items`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyToPath {
+    /// `key`.
+    pub key: Box<str>,
+    /// `path`: relative, without `..`.
+    pub path: Box<str>,
+    /// `mode`.
+    pub mode: Option<u32>,
+}
+
+/// One file of the downward API.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DownwardFile {
+    /// `path`: relative, without `..`.
+    pub path: Box<str>,
+    /// `fieldRef` or `resourceFieldRef`.
+    pub content: DownwardContent,
+    /// `mode`.
+    pub mode: Option<u32>,
+}
+
+/// What a file of the downward API holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DownwardContent {
+    /// `metadata.labels`: one line `key="value"` each, sorted.
+    Labels,
+    /// `metadata.annotations`, in the same form.
+    Annotations,
+    /// One text: a field of the metadata.
+    Field(FieldPath),
+    /// `resourceFieldRef`; its container is always named.
+    Resource(ResourceField),
+}
+
+/// One entry of `sources` of a projected volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Projection {
+    /// `configMap`.
+    ConfigMap(ObjectProjection),
+    /// `secret`.
+    Secret(ObjectProjection),
+    /// `downwardAPI`.
+    DownwardApi {
+        /// `items`.
+        items: Vec<DownwardFile>,
+    },
+    /// `serviceAccountToken`.
+    ServiceAccountToken {
+        /// `audience`; empty means the API server.
+        audience: Box<str>,
+        /// `expirationSeconds`, default an hour.
+        expiration: Duration,
+        /// `path`: relative, without `..`.
+        path: Box<str>,
+    },
+}
+
+/// A config map or secret within a projected volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectProjection {
+    /// `name` of the object, in the pod's namespace.
+    pub name: Box<str>,
+    /// `items`; empty means one file for each key.
+    pub items: Vec<KeyToPath>,
+    /// `optional`: the object or its keys may be missing.
+    pub optional: bool,
 }
 
 /// `emptyDir.medium`.

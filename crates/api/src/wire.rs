@@ -1,5 +1,7 @@
 //! Pods and their status in the Kubernetes form.
 
+mod status;
+
 use core::net::IpAddr;
 use std::time::Duration;
 
@@ -11,6 +13,8 @@ use crate::{
     resources::QosClass,
     status::{Condition, ContainerState, ContainerStatus, PodStatus, Terminated},
 };
+
+pub use status::status_from_json;
 
 /// What the Kubernetes form shows beside specification and status.
 #[derive(Debug, Clone, Copy, Default)]

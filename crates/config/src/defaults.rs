@@ -1,7 +1,7 @@
 //! Defaults that depend on more than one field, and what counts as not given.
 //!
 //! Source of the rules: `pkg/kubelet/apis/config/v1beta1/defaults.go` and `loadConfigFile` in
-//! `cmd/kubelet/app/server.go` of Kubernetes 1.36.
+//! `cmd/kubelet/app/server.go`, `applyLegacyDefaults` in `cmd/kubelet/app/options` of Kubernetes 1.36.
 
 use crate::field::{Field, Kind, Zero};
 use crate::fields::{DEFAULT_EVICTION_HARD, KubeletConfiguration};
@@ -39,6 +39,17 @@ fn is_zero(kind: Kind, value: &Value) -> bool {
         (_, Value::Number(number)) => number.as_f64() == Some(0.0),
         _ => false,
     }
+}
+
+/// What a kubelet of a cluster has without `--config`: field and value, from days when nobody asked
+/// who calls. Drop-ins and flags come later.
+pub(crate) fn legacy() -> [(&'static str, Value); 4] {
+    [
+        ("authentication.anonymous.enabled", json!(true)),
+        ("authentication.webhook.enabled", json!(false)),
+        ("authorization.mode", json!("AlwaysAllow")),
+        ("readOnlyPort", json!(10_255)),
+    ]
 }
 
 /// A drop-in that names an eviction threshold adds to the defaults when the file names none.

@@ -64,8 +64,10 @@ pub enum Zero {
 pub enum Effect {
     /// It does what it does in the kubelet.
     Works,
-    /// It matters only on a node of a cluster.
+    /// It does what it does in the kubelet on a node of a cluster, and nothing elsewhere.
     Cluster,
+    /// It does a part of that, as said here; setting it gives a warning.
+    Partly(&'static str),
     /// It is read and checked, and nothing else; setting it gives a warning.
     NotYet,
 }
@@ -77,6 +79,7 @@ impl Effect {
         match self {
             Self::Works => "works",
             Self::Cluster => "cluster",
+            Self::Partly(_) => "partly",
             Self::NotYet => "not yet",
         }
     }
@@ -138,7 +141,8 @@ macro_rules! section {
         pub struct $name:ident { $(
             $(#[doc = $help:literal])+
             $(#[serde($($serde:tt)+)])?
-            $field:ident: $ty:ty = $default:expr, $json:literal, $zero:ident, $effect:ident;
+            $field:ident: $ty:ty = $default:expr, $json:literal, $zero:ident,
+                $effect:ident $(($part:literal))?;
         )+ }
     ) => {
         $(#[doc = $about])+
@@ -163,7 +167,7 @@ macro_rules! section {
                     help: concat!($($help),+),
                     kind: <$ty as $crate::field::Described>::KIND,
                     zero: $crate::field::Zero::$zero,
-                    effect: $crate::field::Effect::$effect,
+                    effect: $crate::field::Effect::$effect $(($part))?,
                 },
             )+ ]);
         }

@@ -51,15 +51,16 @@ section! {
     /// How the kubelet runs. Every value is resolved: what was not given has its default, and what
     /// was given is valid.
     pub struct KubeletConfiguration {
-        /// Whether the kubelet's HTTPS server runs.
-        enable_server: bool = true, "enableServer", Counts, NotYet;
+        /// Whether the kubelet's HTTPS server runs. Alone on a machine it runs only where this or
+        /// `port` is given.
+        enable_server: bool = true, "enableServer", Counts, Works;
         /// Folder with pod manifests, or one manifest. Empty: none.
         static_pod_path: String = String::new(), "staticPodPath", Unset, Works;
         /// Folder under which the runtime writes container logs.
         pod_logs_dir: String = "/var/log/pods".to_owned(), "podLogsDir", Unset, Works;
         /// Longest time between two looks at a pod.
         #[serde(with = "go_duration")]
-        sync_frequency: Duration = seconds(60), "syncFrequency", Unset, NotYet;
+        sync_frequency: Duration = seconds(60), "syncFrequency", Unset, Partly("a watch of a ConfigMap or Secret that no pod uses any more ends after five times as long; pods are looked at when something changes");
         /// Time between two full looks at the manifest folder; changes are also seen at once.
         #[serde(with = "go_duration")]
         file_check_frequency: Duration = seconds(20), "fileCheckFrequency", Unset, Works;
@@ -72,29 +73,31 @@ section! {
         #[serde(deserialize_with = "entries::deserialize")]
         static_pod_url_header: BTreeMap<String, Vec<String>> = BTreeMap::new(), "staticPodURLHeader", Counts, Works;
         /// Address of the kubelet's HTTPS server.
-        address: String = "0.0.0.0".to_owned(), "address", Unset, NotYet;
+        address: String = "0.0.0.0".to_owned(), "address", Unset, Works;
         /// Port of the kubelet's HTTPS server.
-        port: i32 = 10250, "port", Unset, NotYet;
+        port: i32 = 10250, "port", Unset, Works;
         /// Port of the server without authentication; 0 switches it off.
-        read_only_port: i32 = 0, "readOnlyPort", Unset, NotYet;
+        read_only_port: i32 = 0, "readOnlyPort", Unset, Works;
         /// Certificate of the HTTPS server, with its chain. Empty: one is made.
-        tls_cert_file: String = String::new(), "tlsCertFile", Unset, Cluster;
+        tls_cert_file: String = String::new(), "tlsCertFile", Unset, Works;
         /// Private key of that certificate.
-        tls_private_key_file: String = String::new(), "tlsPrivateKeyFile", Unset, Cluster;
-        /// Cipher suites of the HTTPS server, by Go's names. Empty: the library's choice.
-        tls_cipher_suites: Vec<String> = Vec::new(), "tlsCipherSuites", Counts, Cluster;
+        tls_private_key_file: String = String::new(), "tlsPrivateKeyFile", Unset, Works;
+        /// Cipher suites of the HTTPS server for TLS 1.2, by Go's names. Empty: the library's choice.
+        /// Those without forward secrecy or with CBC, RC4 or 3DES are never offered.
+        tls_cipher_suites: Vec<String> = Vec::new(), "tlsCipherSuites", Counts, Works;
         /// Key exchange groups of the HTTPS server, by their TLS numbers, in order of preference.
-        tls_curve_preferences: Vec<i32> = Vec::new(), "tlsCurvePreferences", Counts, Cluster;
-        /// Lowest TLS version: `VersionTLS10` to `VersionTLS13`. Empty means 1.2.
-        tls_min_version: String = String::new(), "tlsMinVersion", Unset, Cluster;
+        tls_curve_preferences: Vec<i32> = Vec::new(), "tlsCurvePreferences", Counts, Works;
+        /// Lowest TLS version: `VersionTLS10` to `VersionTLS13`. Empty means 1.2, and there is none
+        /// below 1.2.
+        tls_min_version: String = String::new(), "tlsMinVersion", Unset, Works;
         /// Whether the client certificate is renewed by the cluster before it expires.
         rotate_certificates: bool = false, "rotateCertificates", Unset, Cluster;
         /// Whether the server certificate is requested from the cluster.
         server_tls_bootstrap: bool = false, "serverTLSBootstrap", Unset, Cluster;
         /// How callers of the HTTPS server are recognised.
-        authentication: Authentication = Authentication::default(), "authentication", Unset, Cluster;
+        authentication: Authentication = Authentication::default(), "authentication", Unset, Works;
         /// What recognised callers may do.
-        authorization: Authorization = Authorization::default(), "authorization", Unset, Cluster;
+        authorization: Authorization = Authorization::default(), "authorization", Unset, Works;
         /// Image pulls per second; 0 means no limit.
         registry_pull_qps: i32 = 5, "registryPullQPS", Counts, NotYet;
         /// Image pulls that may come at once.
@@ -109,7 +112,7 @@ section! {
         /// Events that may come at once.
         event_burst: i32 = 100, "eventBurst", Unset, Cluster;
         /// Whether the HTTPS server offers logs, exec, attach and port-forward.
-        enable_debugging_handlers: bool = true, "enableDebuggingHandlers", Counts, NotYet;
+        enable_debugging_handlers: bool = true, "enableDebuggingHandlers", Counts, Works;
         /// Whether waiting on locks is profiled.
         enable_contention_profiling: bool = false, "enableContentionProfiling", Unset, NotYet;
         /// Port of `/healthz` and `/metrics`; 0 switches it off.
@@ -187,7 +190,7 @@ section! {
         /// Kept for old files; does nothing, here or in the kubelet.
         hairpin_mode: String = "promiscuous-bridge".to_owned(), "hairpinMode", Unset, Works;
         /// How many pods may run.
-        max_pods: i32 = 110, "maxPods", Unset, NotYet;
+        max_pods: i32 = 110, "maxPods", Unset, Cluster;
         /// Addresses for pods on a node without a cluster.
         pod_cidr: String = String::new(), "podCIDR", Unset, NotYet;
         /// How many processes a pod may have; -1 means no limit.
@@ -205,8 +208,8 @@ section! {
         node_status_max_images: i32 = 50, "nodeStatusMaxImages", Counts, Cluster;
         /// How many files the agent may have open.
         max_open_files: i64 = 1_000_000, "maxOpenFiles", Unset, NotYet;
-        /// Content type of requests to the API server.
-        content_type: String = "application/vnd.kubernetes.protobuf".to_owned(), "contentType", Unset, Cluster;
+        /// Content type of requests to the API server. They are JSON, whatever stands here.
+        content_type: String = "application/vnd.kubernetes.protobuf".to_owned(), "contentType", Unset, NotYet;
         /// Requests per second to the API server.
         kube_api_qps: i32 = 50, "kubeAPIQPS", Counts, Cluster;
         /// Requests to the API server that may come at once.
@@ -220,25 +223,25 @@ section! {
         /// Thresholds below which pods are evicted at once, such as `memory.available: 100Mi`. Giving
         /// one drops the other defaults, unless `mergeDefaultEvictionSettings` is true.
         #[serde(deserialize_with = "entries::deserialize")]
-        eviction_hard: BTreeMap<String, String> = default_eviction_hard(), "evictionHard", Counts, NotYet;
+        eviction_hard: BTreeMap<String, String> = default_eviction_hard(), "evictionHard", Counts, Partly("the pressure conditions of a node of a cluster follow it, and no pod is evicted yet");
         /// Thresholds below which pods are evicted after a grace period.
         #[serde(deserialize_with = "entries::deserialize")]
-        eviction_soft: BTreeMap<String, String> = BTreeMap::new(), "evictionSoft", Counts, NotYet;
+        eviction_soft: BTreeMap<String, String> = BTreeMap::new(), "evictionSoft", Counts, Partly("the pressure conditions of a node of a cluster follow it, and no pod is evicted yet");
         /// That grace period for each threshold of `evictionSoft`.
         #[serde(deserialize_with = "entries::deserialize")]
         eviction_soft_grace_period: BTreeMap<String, String> = BTreeMap::new(), "evictionSoftGracePeriod", Counts, NotYet;
         /// How long a pressure condition stays after its cause is gone.
         #[serde(with = "go_duration")]
-        eviction_pressure_transition_period: Duration = seconds(300), "evictionPressureTransitionPeriod", Unset, NotYet;
+        eviction_pressure_transition_period: Duration = seconds(300), "evictionPressureTransitionPeriod", Unset, Cluster;
         /// Longest time in seconds that a pod gets to end in a soft eviction.
         eviction_max_pod_grace_period: i32 = 0, "evictionMaxPodGracePeriod", Unset, NotYet;
         /// How much more than the threshold is freed.
         #[serde(deserialize_with = "entries::deserialize")]
         eviction_minimum_reclaim: BTreeMap<String, String> = BTreeMap::new(), "evictionMinimumReclaim", Counts, NotYet;
         /// Whether thresholds that `evictionHard` does not name keep their defaults.
-        merge_default_eviction_settings: bool = false, "mergeDefaultEvictionSettings", Counts, NotYet;
+        merge_default_eviction_settings: bool = false, "mergeDefaultEvictionSettings", Counts, Works;
         /// How many pods may run for each core, within `maxPods`; 0 means no limit.
-        pods_per_core: i32 = 0, "podsPerCore", Unset, NotYet;
+        pods_per_core: i32 = 0, "podsPerCore", Unset, Cluster;
         /// Whether volumes are attached by the cluster's controller.
         enable_controller_attach_detach: bool = true, "enableControllerAttachDetach", Counts, Cluster;
         /// Whether kernel settings that differ from the kubelet's wishes are an error, not corrected.
@@ -269,12 +272,12 @@ section! {
         config_map_and_secret_change_detection_strategy: String = "Watch".to_owned(), "configMapAndSecretChangeDetectionStrategy", Unset, Cluster;
         /// Resources that are kept for the system, such as `cpu: 200m`.
         #[serde(deserialize_with = "entries::deserialize")]
-        system_reserved: BTreeMap<String, String> = BTreeMap::new(), "systemReserved", Counts, NotYet;
+        system_reserved: BTreeMap<String, String> = BTreeMap::new(), "systemReserved", Counts, Partly("a node of a cluster offers that much less, and no cgroup enforces it yet");
         /// Resources that are kept for Kubernetes itself.
         #[serde(deserialize_with = "entries::deserialize")]
-        kube_reserved: BTreeMap<String, String> = BTreeMap::new(), "kubeReserved", Counts, NotYet;
+        kube_reserved: BTreeMap<String, String> = BTreeMap::new(), "kubeReserved", Counts, Partly("a node of a cluster offers that much less, and no cgroup enforces it yet");
         /// CPUs that pods don't get, such as `0-1,4`.
-        reserved_system_cpus: String = String::new(), "reservedSystemCPUs", Unset, NotYet;
+        reserved_system_cpus: String = String::new(), "reservedSystemCPUs", Unset, Partly("a node of a cluster offers that much less, and no cgroup enforces it yet");
         /// Also show the metrics hidden since this version, such as `1.35`.
         show_hidden_metrics_for_version: String = String::new(), "showHiddenMetricsForVersion", Unset, NotYet;
         /// Cgroup of the system's own processes, for enforcing `systemReserved`.
@@ -329,7 +332,7 @@ section! {
         /// Where OpenTelemetry spans go. Not given: nowhere.
         tracing: Option<Tracing> = None, "tracing", Counts, NotYet;
         /// Whether ephemeral storage is counted and limited.
-        local_storage_capacity_isolation: bool = true, "localStorageCapacityIsolation", Counts, NotYet;
+        local_storage_capacity_isolation: bool = true, "localStorageCapacityIsolation", Counts, Partly("a node of a cluster counts ephemeral storage by it, and no pod is limited yet");
         /// Address of the container runtime.
         container_runtime_endpoint: String = "unix:///run/containerd/containerd.sock".to_owned(), "containerRuntimeEndpoint", Unset, Works;
         /// Address of the image service. Empty: that of the runtime.

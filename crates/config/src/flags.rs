@@ -40,8 +40,6 @@ pub enum Role {
     Own(Effect),
     /// It is accepted and does nothing, for this reason.
     Ignored(&'static str),
-    /// It is refused, for this reason.
-    Refused(&'static str),
 }
 
 /// Where the kubelet keeps its data unless told otherwise.
@@ -96,6 +94,24 @@ impl Flags {
     #[must_use]
     pub fn cert_dir(&self) -> &str {
         self.text("cert-dir").unwrap_or(CERT_DIR)
+    }
+
+    /// Path of the kubeconfig. With it the machine is a node of a cluster.
+    #[must_use]
+    pub fn kubeconfig(&self) -> Option<&str> {
+        self.text("kubeconfig")
+    }
+
+    /// Path of the kubeconfig with which a first certificate is asked for.
+    #[must_use]
+    pub fn bootstrap_kubeconfig(&self) -> Option<&str> {
+        self.text("bootstrap-kubeconfig")
+    }
+
+    /// Whether a cloud looks after the node.
+    #[must_use]
+    pub fn cloud_is_external(&self) -> bool {
+        self.text("cloud-provider") == Some("external")
     }
 
     /// Name of the node in place of the machine's host name.

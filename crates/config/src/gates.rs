@@ -12,12 +12,11 @@ const ALL_ALPHA: &str = "AllAlpha";
 /// Sets every gate of stage beta that is not named itself.
 const ALL_BETA: &str = "AllBeta";
 
-/// Gates that decide which configurations are valid. All others change nothing in Rubelet.
-const CONSULTED: [&str; 12] = [
+/// Gates that decide which configurations are valid.
+const CHECKS: [&str; 11] = [
     "CPUManagerPolicyAlphaOptions",
     "CPUManagerPolicyBetaOptions",
     "CustomCPUCFSQuotaPeriod",
-    "EventedPLEG",
     "GracefulNodeShutdown",
     "GracefulNodeShutdownBasedOnPodPriority",
     "KubeletCrashLoopBackOffMax",
@@ -27,6 +26,25 @@ const CONSULTED: [&str; 12] = [
     "QOSReserved",
     "RotateKubeletServerCertificate",
 ];
+
+/// Gates that switch something on or off. All others change nothing in Rubelet.
+const SWITCHES: [&str; 4] = [
+    "AllowDNSOnlyNodeCSR",
+    "EventedPLEG",
+    "PodLogsQuerySplitStreams",
+    "ReloadKubeletServerCertificateFile",
+];
+
+/// What setting a gate does here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GateEffect {
+    /// It switches something on or off.
+    Switches,
+    /// It decides which configurations are valid.
+    Checks,
+    /// Nothing.
+    Nothing,
+}
 
 /// How far a feature is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,9 +116,15 @@ impl Gate {
         GATES
     }
 
-    /// Whether setting it to other than its default changes anything here.
-    pub(crate) fn has_effect(&self) -> bool {
-        CONSULTED.contains(&self.name)
+    /// What setting it to other than its default does here.
+    pub(crate) fn effect(&self) -> GateEffect {
+        if SWITCHES.contains(&self.name) {
+            GateEffect::Switches
+        } else if CHECKS.contains(&self.name) {
+            GateEffect::Checks
+        } else {
+            GateEffect::Nothing
+        }
     }
 }
 
@@ -210,7 +234,7 @@ mod tests {
         assert!(Gate::all().is_sorted_by(|a, b| a.name < b.name));
         assert_eq!(Gate::find("NodeSwap").unwrap().stage, Stage::Stable);
         assert_eq!(Gate::find("GangScheduling").unwrap().whose, Whose::Other);
-        for name in super::CONSULTED {
+        for name in super::CHECKS.iter().chain(&super::SWITCHES) {
             assert!(Gate::find(name).is_some(), "{name}");
         }
     }

@@ -21,9 +21,9 @@
 //! assert_eq!(resolved.origins.of("resolvConf").to_string(), "default");
 //! ```
 //!
-//! One difference from the kubelet is deliberate: without `--config` the kubelet falls back to the
-//! defaults of old days, an open read-only port and no authentication. Rubelet has one set of
-//! defaults, those of `v1beta1`.
+//! Without `--config` a kubelet falls back to the defaults of old days: an open read-only port and no
+//! authentication. On a node of a cluster (`--kubeconfig`) Rubelet does the same, and says so. Alone on
+//! a machine it has the defaults of `v1beta1`, and opens no port that nobody asked for.
 
 mod defaults;
 mod entries;
@@ -40,6 +40,7 @@ mod origins;
 mod quantity;
 mod resolve;
 mod rubelet_options;
+mod server;
 mod validation;
 mod warnings;
 

@@ -6,7 +6,7 @@ mod flags;
 pub use configuration::configuration_markdown;
 pub use flags::{flags_help, flags_markdown};
 
-use crate::field::{Field, each_leaf};
+use crate::field::{Effect, Field, each_leaf};
 use crate::fields::KubeletConfiguration;
 use serde_json::Value;
 
@@ -19,6 +19,14 @@ fn field_at(path: &str) -> Option<&'static Field> {
         }
     });
     found
+}
+
+/// The help of a field, and what it does where that is a part only.
+fn meaning(field: &Field) -> String {
+    match field.effect {
+        Effect::Partly(part) => format!("{} Today {part}.", field.help.trim()),
+        Effect::Works | Effect::Cluster | Effect::NotYet => field.help.to_owned(),
+    }
 }
 
 /// Text in a cell of a table.

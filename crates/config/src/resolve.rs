@@ -11,7 +11,7 @@ use crate::merge::{assign, merge};
 use crate::origins::{Origin, Origins};
 use crate::rubelet_options::RubeletOptions;
 use crate::validation::{Check, Invalid, validate};
-use crate::warnings::{Warning, warnings};
+use crate::warnings::{Warning, open_door, warnings};
 use rubelet_yaml::join_path;
 use serde_json::{Map, Value, json};
 
@@ -39,6 +39,8 @@ pub struct Resolved {
     pub origins: Origins,
     /// What was given and has no effect yet. Show each of them when the agent starts.
     pub warnings: Vec<Warning>,
+    /// Whether the machine is a node of a cluster.
+    pub joined: bool,
 }
 
 /// One value of a configuration, as `config show --origin` lists it.
@@ -106,13 +108,17 @@ pub fn resolve(sources: Sources<'_>) -> Result<Resolved, ConfigError> {
         given: &given,
     };
     validate(&check).map_err(|invalid| blame(invalid, &origins, &layers))?;
-    let warnings = warnings(&config, &gates, &origins, sources.flags);
+    let mut warnings = warnings(&config, &gates, &origins, sources.flags);
+    if has_legacy_defaults(sources) {
+        warnings.extend(open_door(&to_json(&config), &origins));
+    }
     Ok(Resolved {
         config,
         rubelet,
         gates,
         origins,
         warnings,
+        joined: is_joined(sources),
     })
 }
 
@@ -121,9 +127,22 @@ struct Merged {
     origins: Origins,
 }
 
+fn is_joined(sources: Sources<'_>) -> bool {
+    sources.flags.kubeconfig().is_some()
+}
+
+fn has_legacy_defaults(sources: Sources<'_>) -> bool {
+    is_joined(sources) && sources.file.is_none()
+}
+
 fn merge_all(layers: &[Layer], sources: Sources<'_>) -> Merged {
     let mut values = Map::new();
     let mut origins = Origins::default();
+    if has_legacy_defaults(sources) {
+        for (path, value) in defaults::legacy() {
+            assign(&mut values, path, value);
+        }
+    }
     for (index, layer) in layers.iter().enumerate() {
         if index == usize::from(sources.file.is_some()) {
             defaults::before_drop_ins(&mut values);
@@ -147,7 +166,7 @@ fn merge_all(layers: &[Layer], sources: Sources<'_>) -> Merged {
                 assign(&mut values, path, value.clone());
                 origins.set(path, origin);
             }
-            Role::Own(_) | Role::Ignored(_) | Role::Refused(_) => {}
+            Role::Own(_) | Role::Ignored(_) => {}
         }
     }
     if sources.flags.seccomp_default() {
@@ -197,6 +216,13 @@ impl Resolved {
             fields.insert(RUBELET.to_owned(), to_json(&self.rubelet));
         }
         value
+    }
+
+    /// The answer of `/configz`: what is in effect, in upstream's spelling. What has no default and was
+    /// not given is left out.
+    #[must_use]
+    pub fn configz(&self) -> Value {
+        json!({ "kubeletconfig": self.config.to_value() })
     }
 
     /// Every value with its origin, in the order of the table of fields. Entries of mappings stand
@@ -254,7 +280,7 @@ impl KubeletConfiguration {
     }
 }
 
-fn to_json<T: serde::Serialize>(value: &T) -> Value {
+pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> Value {
     serde_json::to_value(value).expect("fields are strings, numbers, lists and mappings of these")
 }
 

@@ -1,9 +1,10 @@
 //! What was given and has no effect yet: never an error, and never silent.
 
+use crate::defaults::legacy;
 use crate::field::{Effect, each_leaf};
-use crate::fields::KubeletConfiguration;
+use crate::fields::{API_VERSION, KubeletConfiguration};
 use crate::flags::{Flags, Role};
-use crate::gates::{FeatureGates, Gate, Whose};
+use crate::gates::{FeatureGates, Gate, GateEffect, Whose};
 use crate::origins::{Origin, Origins};
 use rubelet_yaml::join_path;
 use serde_json::Value;
@@ -45,7 +46,7 @@ pub(crate) fn warnings(
         let message = match flag.role {
             Role::Own(Effect::NotYet) => "has no effect yet".to_owned(),
             Role::Ignored(reason) => format!("has no effect: {reason}"),
-            Role::Own(_) | Role::Field(_) | Role::Refused(_) => continue,
+            Role::Own(_) | Role::Field(_) => continue,
         };
         let origin = Origin::Flag { name: flag.name };
         found.push(Warning {
@@ -61,11 +62,16 @@ fn fields(config: &KubeletConfiguration, origins: &Origins, found: &mut Vec<Warn
     let json = |config: &KubeletConfiguration| serde_json::to_value(config).unwrap_or_default();
     let (given, default) = (json(config), json(&KubeletConfiguration::default()));
     each_leaf(KubeletConfiguration::FIELDS, "", &mut |path, field| {
-        if field.effect != Effect::NotYet || at(&given, path) == at(&default, path) {
+        let message = match field.effect {
+            Effect::Works | Effect::Cluster => return,
+            Effect::Partly(part) => format!("works in part: {part}"),
+            Effect::NotYet => "has no effect yet".to_owned(),
+        };
+        if at(&given, path) == at(&default, path) {
             return;
         }
         if let Some((_, origin)) = origins.within(path) {
-            let (origin, message) = (origin.clone(), "has no effect yet".to_owned());
+            let origin = origin.clone();
             found.push(Warning {
                 origin,
                 field: path.to_owned(),
@@ -73,6 +79,26 @@ fn fields(config: &KubeletConfiguration, origins: &Origins, found: &mut Vec<Warn
             });
         }
     });
+}
+
+/// What a kubelet lets in that got no `--config`, as far as nobody has changed it.
+pub(crate) fn open_door(config: &Value, origins: &Origins) -> Option<Warning> {
+    let open: Vec<String> = legacy()
+        .into_iter()
+        .filter(|(path, value)| at(config, path) == value && origins.within(path).is_none())
+        .map(|(path, value)| format!("{path}: {value}"))
+        .collect();
+    let field = open.first()?.split(':').next()?.to_owned();
+    let message = format!(
+        "without --config the kubelet's old defaults hold: {}; give --config to have those of \
+         {API_VERSION}",
+        open.join(", ")
+    );
+    Some(Warning {
+        origin: Origin::Default,
+        field,
+        message,
+    })
 }
 
 fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
@@ -91,7 +117,7 @@ fn features(
             continue;
         };
         let changed = gates.enabled(name) != gate.default;
-        if changed && gate.whose == Whose::Kubelet && !gate.has_effect() {
+        if changed && gate.whose == Whose::Kubelet && gate.effect() == GateEffect::Nothing {
             let field = join_path("featureGates", name);
             let origin = origins.of(&field).clone();
             let message = "this feature gate has no effect yet".to_owned();

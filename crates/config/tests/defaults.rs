@@ -165,6 +165,43 @@ fn a_field_that_nobody_gives_has_upstreams_default() {
     assert_eq!(resolved.config, KubeletConfiguration::default());
 }
 
+/// Everything of `part` is in `whole`, with the same value.
+fn contains(whole: &Value, part: &Value, path: &str) {
+    match part {
+        Value::Object(entries) => {
+            for (name, value) in entries {
+                contains(&whole[name], value, &format!("{path}.{name}"));
+            }
+        }
+        value => assert_eq!(whole, value, "{path}"),
+    }
+}
+
+#[test]
+fn configz_shows_every_default_and_what_was_given() {
+    let flags = rubelet_config::parse_flags(
+        ["--max-pods=7", "--kubeconfig=/k", "--sync-frequency=90s"]
+            .map(str::to_owned)
+            .into_iter(),
+    )
+    .unwrap();
+    let file = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nclusterDNS: [10.0.0.10]\n";
+    let resolved = resolve(Sources {
+        file: Some(("k.yaml", file)),
+        drop_ins: &[],
+        flags: &flags,
+    })
+    .unwrap();
+    let shown = &resolved.configz()["kubeletconfig"];
+    let mut expected = upstream();
+    expected["kind"] = json!("KubeletConfiguration");
+    expected["apiVersion"] = json!("kubelet.config.k8s.io/v1beta1");
+    expected["maxPods"] = json!(7);
+    expected["syncFrequency"] = json!("1m30s");
+    expected["clusterDNS"] = json!(["10.0.0.10"]);
+    contains(shown, &expected, "kubeletconfig");
+}
+
 #[test]
 fn every_default_of_upstream_is_a_field_here() {
     fn known(fields: &[Field], values: &Value, path: &str) {

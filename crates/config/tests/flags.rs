@@ -114,8 +114,12 @@ fn a_boolean_stands_alone_or_has_its_value_beside_it() {
 
 #[test]
 fn help_and_version_come_before_what_cant_be_honoured() {
-    assert!(parse("--kubeconfig=/k -h").unwrap().help());
-    assert!(parse("--kubeconfig=/k --version").unwrap().version());
+    assert!(parse("--bootstrap-kubeconfig=/k -h").unwrap().help());
+    assert!(
+        parse("--bootstrap-kubeconfig=/k --version")
+            .unwrap()
+            .version()
+    );
     assert!(parse("--version=raw").unwrap().version());
     assert!(!parse("--version=false").unwrap().version());
 }
@@ -125,7 +129,8 @@ fn flags_that_are_no_fields_can_be_asked_for() {
     let flags = parse(
         "--config=/c --config-dir=/d --hostname-override=h --node-ip=10.0.0.1,fd00::1 \
          --node-labels=a=b,c= --node-labels=d=e --cert-dir=/p --lock-file=/l \
-         --exit-on-lock-contention --vmodule=pleg=3 --logging-format=json",
+         --exit-on-lock-contention --vmodule=pleg=3 --logging-format=json --kubeconfig=/k \
+         --bootstrap-kubeconfig=/b --cloud-provider=external",
     )
     .unwrap();
     assert_eq!(flags.config(), Some("/c"));
@@ -140,6 +145,9 @@ fn flags_that_are_no_fields_can_be_asked_for() {
         expected.map(|(key, value)| (key.to_owned(), value.to_owned()))
     );
     assert_eq!(flags.cert_dir(), "/p");
+    assert_eq!(flags.kubeconfig(), Some("/k"));
+    assert_eq!(flags.bootstrap_kubeconfig(), Some("/b"));
+    assert!(flags.cloud_is_external());
     assert_eq!(flags.lock_file(), Some("/l"));
     assert!(flags.exit_on_lock_contention());
     assert_eq!(flags.vmodule(), [("pleg".to_owned(), 3)]);
@@ -150,4 +158,5 @@ fn flags_that_are_no_fields_can_be_asked_for() {
         ("/var/lib/kubelet", "/var/lib/kubelet/pki")
     );
     assert_eq!((none.config(), none.node_ips()), (None, vec![]));
+    assert_eq!((none.kubeconfig(), none.cloud_is_external()), (None, false));
 }

@@ -227,13 +227,80 @@ fn flags_of_an_older_k3s() {
 }
 
 #[test]
-fn a_cluster_is_refused_by_name_and_not_by_accident() {
-    for line in [
-        "--kubeconfig=/etc/kubernetes/kubelet.conf",
-        "--bootstrap-kubeconfig /b",
+fn what_each_installer_starts_is_a_node_of_a_cluster() {
+    for (installer, line, bootstrap) in [
+        (
+            "kubeadm",
+            "--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf \
+             --kubeconfig=/etc/kubernetes/kubelet.conf --config=/var/lib/kubelet/config.yaml \
+             --container-runtime-endpoint=unix:///run/containerd/containerd.sock \
+             --pod-infra-container-image=registry.k8s.io/pause:3.10",
+            Some("/etc/kubernetes/bootstrap-kubelet.conf"),
+        ),
+        (
+            "kubeadm before 1.27",
+            "--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf \
+             --kubeconfig=/etc/kubernetes/kubelet.conf --config=/var/lib/kubelet/config.yaml \
+             --cgroup-driver=systemd --network-plugin=cni \
+             --pod-infra-container-image=registry.k8s.io/pause:3.6",
+            None,
+        ),
+        (
+            "kind",
+            "--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf \
+             --kubeconfig=/etc/kubernetes/kubelet.conf --config=/var/lib/kubelet/config.yaml \
+             --container-runtime-endpoint=unix:///run/containerd/containerd.sock \
+             --node-ip=172.18.0.3 --node-labels= \
+             --pod-infra-container-image=registry.k8s.io/pause:3.10 \
+             --provider-id=kind://docker/kind/kind-worker \
+             --runtime-cgroups=/system.slice/containerd.service",
+            Some("/etc/kubernetes/bootstrap-kubelet.conf"),
+        ),
+        (
+            "k3s",
+            "--cloud-provider=external --config-dir=/var/lib/rancher/k3s/agent/etc/kubelet.conf.d \
+             --containerd=/run/k3s/containerd/containerd.sock --hostname-override=node \
+             --kubeconfig=/var/lib/rancher/k3s/agent/kubelet.kubeconfig --node-ip=10.0.0.5 \
+             --node-labels= --read-only-port=0",
+            None,
+        ),
     ] {
-        let error = parse_flags(line.split_whitespace().map(str::to_owned)).unwrap_err();
-        assert!(matches!(error, FlagError::Refused { .. }), "{error}");
+        let args = line.split_whitespace().map(str::to_owned);
+        let flags = match parse_flags(args) {
+            Ok(flags) => flags,
+            Err(error) if line.contains("--network-plugin") => {
+                // Kubernetes dropped this flag with 1.24, and a kubelet ends here as well.
+                assert_eq!(error.to_string(), "unknown flag --network-plugin");
+                continue;
+            }
+            Err(error) => panic!("{installer}: {error}"),
+        };
+        assert!(flags.kubeconfig().is_some(), "{installer}");
+        assert_eq!(flags.bootstrap_kubeconfig(), bootstrap, "{installer}");
+        let k3s = [("00-k3s-defaults.conf".to_owned(), K3S_DEFAULTS.to_owned())];
+        let (file, drop_ins) = match flags.config() {
+            Some(_) => (Some(KUBEADM), &[][..]),
+            None => (None, &k3s[..]),
+        };
+        let resolved = read(file, drop_ins, &flags);
+        assert!(resolved.joined, "{installer}");
+        let config = &resolved.config;
+        assert!(!config.authentication.anonymous.enabled, "{installer}");
+        assert!(config.authentication.webhook.enabled, "{installer}");
+        assert_eq!(config.authorization.mode, "Webhook", "{installer}");
+        let address = resolved.secure_address().unwrap().unwrap();
+        assert_eq!(address.to_string(), "0.0.0.0:10250", "{installer}");
+        assert_eq!(resolved.read_only_address(), None, "{installer}");
     }
+}
+
+#[test]
+fn a_bootstrap_kubeconfig_alone_is_refused() {
+    let error = parse_flags(["--bootstrap-kubeconfig=/b".to_owned()].into_iter()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "--bootstrap-kubeconfig=/b: needs --kubeconfig: the file that is written with the certificate"
+    );
+    assert!(matches!(error, FlagError::BadValue { .. }));
     assert!(parse_flags(["--kubeconfig=".to_owned()].into_iter()).is_ok());
 }

@@ -268,8 +268,8 @@ fn a_bad_flag_is_named() {
             "--fail-swap-on=no: expected true or false",
         ),
         (
-            &["--kubeconfig=/etc/k"],
-            "--kubeconfig: joining a cluster is not built yet; leave the flag out and give the pods with --pod-manifest-path or --manifest-url",
+            &["--bootstrap-kubeconfig=/etc/b"],
+            "--bootstrap-kubeconfig=/etc/b: needs --kubeconfig: the file that is written with the certificate",
         ),
         (
             &["--cluster-domain=a", "--feature-gates=Nope=true"],

@@ -289,15 +289,16 @@ fn what_has_no_effect_yet_is_said() {
         &[
             "--runtime-cgroups=/x",
             "--pod-infra-container-image=pause",
-            "--max-pods=3",
+            "--max-open-files=3",
         ],
     );
     let warnings: Vec<String> = resolved.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(
         warnings,
         [
-            "--max-pods: has no effect yet",
-            "/etc/kubelet.yaml:9: evictionHard: has no effect yet",
+            "--max-open-files: has no effect yet",
+            "/etc/kubelet.yaml:9: evictionHard: works in part: the pressure conditions of a node of a cluster \
+             follow it, and no pod is evicted yet",
             "/etc/kubelet.yaml:3: containerLogMaxFiles: has no effect yet",
             "/etc/kubelet.yaml:7: logging.flushFrequency: has no effect yet",
             "/etc/kubelet.yaml:10: featureGates.CRIListStreaming: this feature gate has no effect yet",

@@ -2,14 +2,18 @@
 //!
 //! - [`cgroup`]: finds the hierarchies; makes, writes, lists and removes cgroups.
 //! - [`mount`], [`mountinfo`]: mounts and what is mounted.
-//! - [`machine`]: capacity and identity of the machine.
+//! - [`machine`]: capacity and identity of the machine. [`identity`]: what its system calls itself.
+//! - [`usage`]: how much of memory, disks and processes is in use. [`address`]: IP addresses.
 //! - [`alloc`]: keeps the allocator small. The only place with `unsafe`.
 
+pub mod address;
 pub mod alloc;
 pub mod cgroup;
+pub mod identity;
 pub mod machine;
 pub mod mount;
 pub mod mountinfo;
+pub mod usage;
 
 pub use cgroup::{CgroupFs, CgroupLayout, Removal};
 pub use machine::Machine;

@@ -140,13 +140,14 @@ fn hugepages(root: &Path) -> Result<Vec<HugepagePool>, MachineError> {
     Ok(pools)
 }
 
-struct File {
+/// A small file of the kernel.
+pub(crate) struct File {
     path: PathBuf,
-    text: String,
+    pub(crate) text: String,
 }
 
 impl File {
-    fn read(root: &Path, name: &str) -> Result<Self, MachineError> {
+    pub(crate) fn read(root: &Path, name: &str) -> Result<Self, MachineError> {
         let path = root.join(name);
         match fs::read_to_string(&path) {
             Ok(text) => Ok(Self { path, text }),
@@ -154,7 +155,7 @@ impl File {
         }
     }
 
-    fn without(&self, what: &'static str) -> MachineError {
+    pub(crate) fn without(&self, what: &'static str) -> MachineError {
         MachineError::Content {
             file: self.path.clone(),
             what,
@@ -163,7 +164,7 @@ impl File {
 }
 
 /// The value in bytes of a line like `MemTotal:  24684096 kB`.
-fn kib_field(text: &str, name: &str) -> Option<u64> {
+pub(crate) fn kib_field(text: &str, name: &str) -> Option<u64> {
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;

@@ -9,12 +9,15 @@ use tokio::{sync::watch, task::JoinSet, time::timeout};
 use crate::{
     board::Board,
     clock::Clock,
+    cluster_view::ClusterView,
     drain::Drain,
     events::Recorder,
     heartbeat::Heartbeat,
     images::{ImagePuller, PullParallelism},
     intents::IntentBoard,
+    keyring::NodeLogins,
     metrics::NodeMetrics,
+    objects::ObjectSource,
     pleg::{PlegHandle, PlegSettings, PlegTask},
     pod_host::PodHost,
     pod_task::{PodBoard, PodContext},
@@ -60,6 +63,12 @@ pub struct AgentParts {
     pub net: Arc<dyn NetProbe>,
     /// What operators asked for.
     pub intents: IntentBoard,
+    /// The cluster, or [`crate::cluster_view::NoCluster`].
+    pub cluster: Arc<dyn ClusterView>,
+    /// Credentials for registries that all pods may use.
+    pub logins: NodeLogins,
+    /// What pods draw from the API server, or [`crate::objects::NoObjects`].
+    pub objects: Arc<dyn ObjectSource>,
     /// Where everything that happens is counted.
     pub metrics: Arc<NodeMetrics>,
 }
@@ -102,7 +111,13 @@ impl Agent {
         );
         let context = Arc::new(PodContext {
             runtime: Arc::clone(&parts.runtime),
-            images: ImagePuller::new(parts.images, parts.pulls, recorder.clone()),
+            images: ImagePuller::new(
+                parts.images,
+                parts.pulls,
+                recorder.clone(),
+                Arc::clone(&parts.objects),
+                parts.logins,
+            ),
             pleg,
             host: parts.host,
             recorder: recorder.clone(),
@@ -117,6 +132,8 @@ impl Agent {
             prober,
             net: parts.net,
             intents: parts.intents,
+            cluster: parts.cluster,
+            objects: parts.objects,
             metrics: parts.metrics,
         });
         let mut tasks = JoinSet::new();

@@ -80,6 +80,34 @@ impl<K: Ord + Clone, T: PartialEq> Board<K, T> {
             .collect()
     }
 
+    /// The version now, and the objects that changed after `version`, in the order of their last
+    /// changes. What was removed is not among them.
+    #[must_use]
+    pub fn since(&self, version: u64) -> (u64, Vec<(K, u64, Arc<T>)>) {
+        let inner = self.lock();
+        let rows = inner.objects.iter();
+        let mut changed: Vec<_> = rows
+            .filter(|(_, (at, _))| *at > version)
+            .map(|(key, (at, value))| (key.clone(), *at, Arc::clone(value)))
+            .collect();
+        let now = inner.version;
+        drop(inner);
+        changed.sort_unstable_by_key(|(_, at, _)| *at);
+        (now, changed)
+    }
+
+    /// How many objects there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lock().objects.len()
+    }
+
+    /// True if there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Follows the version; level-triggered.
     #[must_use]
     pub fn versions(&self) -> watch::Receiver<u64> {
@@ -133,11 +161,11 @@ mod tests {
         board.set(2, "old");
         board.remove(&7);
         board.set(9, "new");
-        let rows = board.list().into_iter();
-        let changed: Vec<_> = rows
-            .filter(|(_, at, _)| *at > mark)
-            .map(|(key, ..)| key)
-            .collect();
-        assert_eq!(changed, [3, 9]);
+        board.set(1, "new");
+        board.remove(&9);
+        let (now, rows) = board.since(mark);
+        let changed: Vec<_> = rows.into_iter().map(|(key, ..)| key).collect();
+        assert_eq!((changed, now), (vec![3, 1], *board.versions().borrow()));
+        assert_eq!((board.since(now).1.len(), board.len()), (0, 5));
     }
 }

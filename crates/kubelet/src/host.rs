@@ -6,14 +6,15 @@ mod files;
 mod folders;
 
 use std::{
+    collections::BTreeMap,
     net::IpAddr,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use async_trait::async_trait;
-use rubelet_api::{container::Container, pod::Pod};
+use rubelet_api::{container::Container, objects::PodObjects, pod::Pod};
 use rubelet_base::{ContainerId, ErrorChain, PodName, PodUid};
 use rubelet_cri::v1;
 use rubelet_host::{CgroupFs, CgroupLayout, Machine};
@@ -22,6 +23,7 @@ use rubelet_node_plan::{
     CgroupVersion, ContainerSettings, SwapBehavior, container_limits, container_resources,
 };
 use rubelet_pod_plan::cri_config::{ContainerFiles, SandboxInputs, env::EnvContext};
+use rubelet_volumes::MountedVolumes;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 
@@ -84,6 +86,8 @@ struct Inner {
     settings: HostSettings,
     container_settings: ContainerSettings,
     cgroups: cgroups::PodCgroups,
+    /// Where the volumes of pods are that were prepared.
+    mounted: Mutex<BTreeMap<PodUid, Arc<MountedVolumes>>>,
 }
 
 impl LocalHost {
@@ -119,6 +123,7 @@ impl LocalHost {
                 settings,
                 container_settings,
                 cgroups,
+                mounted: Mutex::default(),
             }),
         })
     }
@@ -148,6 +153,10 @@ impl Inner {
         PodLogDir::new(&self.settings.pod_logs, name, uid)
             .map_err(|error| HostError::new("FailedCreatePodLogDir", &error))
     }
+
+    fn mounted(&self) -> MutexGuard<'_, BTreeMap<PodUid, Arc<MountedVolumes>>> {
+        self.mounted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl HostError {
@@ -165,9 +174,20 @@ impl PodHost for LocalHost {
         self.inner.cgroups.track(pod);
     }
 
-    async fn prepare(&self, pod: &Arc<Pod>, driver: Option<CgroupDriver>) -> Result<(), HostError> {
-        let pod = Arc::clone(pod);
-        self.blocking(move |inner| folders::prepare(inner, &pod, driver))
+    async fn prepare(
+        &self,
+        pod: &Arc<Pod>,
+        driver: Option<CgroupDriver>,
+        objects: &PodObjects,
+    ) -> Result<(), HostError> {
+        let (pod, objects) = (Arc::clone(pod), objects.clone());
+        self.blocking(move |inner| folders::prepare(inner, &pod, driver, &objects))
+            .await
+    }
+
+    async fn refresh(&self, pod: &Arc<Pod>, objects: &PodObjects) -> Result<(), HostError> {
+        let (pod, objects) = (Arc::clone(pod), objects.clone());
+        self.blocking(move |inner| folders::refresh(inner, &pod, &objects))
             .await
     }
 

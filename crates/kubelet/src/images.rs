@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use rubelet_api::{container::Container, image_ref, pod::Pod};
-use rubelet_cri::{ImageService, v1};
+use rubelet_cri::{CriError, ImageService, v1};
 use rubelet_pod_plan::{
     cri_config::ImageUser,
     image::{
@@ -11,10 +11,12 @@ use rubelet_pod_plan::{
         PullDecision,
     },
 };
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::{sync::Semaphore, task::spawn_blocking, time::Instant};
 
 use crate::{
     events::{EventType, Recorder},
+    keyring::NodeLogins,
+    objects::ObjectSource,
     pod_task::StartFailure,
 };
 use rubelet_base::{ErrorChain, duration::format_go};
@@ -33,6 +35,8 @@ pub struct ImagePuller {
     images: Arc<dyn ImageService>,
     permits: Option<Semaphore>,
     recorder: Recorder,
+    objects: Arc<dyn ObjectSource>,
+    logins: NodeLogins,
 }
 
 /// An image that is there.
@@ -53,6 +57,8 @@ impl ImagePuller {
         images: Arc<dyn ImageService>,
         parallelism: PullParallelism,
         recorder: Recorder,
+        objects: Arc<dyn ObjectSource>,
+        logins: NodeLogins,
     ) -> Self {
         let permits = match parallelism {
             PullParallelism::AtMost(count) => Some(Semaphore::new(count.max(1))),
@@ -62,6 +68,8 @@ impl ImagePuller {
             images,
             permits,
             recorder,
+            objects,
+            logins,
         }
     }
 
@@ -69,7 +77,7 @@ impl ImagePuller {
     /// abandons the pull.
     pub(crate) async fn ensure(
         &self,
-        pod: &Pod,
+        pod: &Arc<Pod>,
         container: &Container,
     ) -> Result<PresentImage, StartFailure> {
         let reference = image_ref::with_default_tag(&container.image).map_err(|error| {
@@ -163,11 +171,17 @@ impl ImagePuller {
     /// Pulls; how long that took.
     async fn pull(
         &self,
-        pod: &Pod,
+        pod: &Arc<Pod>,
         container: &Container,
         reference: &str,
     ) -> Result<String, StartFailure> {
         let image = &container.image;
+        let (mut credentials, notes) = self.objects.pull_credentials(pod, reference).await;
+        credentials.extend(self.node_credentials(reference).await);
+        for (reason, message) in notes {
+            let kind = EventType::Warning;
+            self.recorder.pod(pod, None, kind, reason, &message);
+        }
         let queued = Instant::now();
         let message = format!("Pulling image {image:?}");
         self.recorder.pod(
@@ -196,30 +210,60 @@ impl ImagePuller {
                 ..v1::PodSandboxConfig::default()
             }),
         };
-        match self.images.pull_image(request).await {
-            Ok(_) => Ok(format!(
+        match self.pull_with(request, credentials).await {
+            Ok(()) => Ok(format!(
                 "{} ({} including waiting)",
                 millis(began.elapsed()),
                 millis(queued.elapsed())
             )),
-            Err(error) => {
+            Err(errors) => {
                 let reason = [
                     image::REGISTRY_UNAVAILABLE,
                     image::SIGNATURE_VALIDATION_FAILED,
                 ]
                 .into_iter()
-                .find(|reason| error.message.starts_with(reason))
+                .find(|reason| matches!(&*errors, [error] if error.message.starts_with(reason)))
                 .unwrap_or(ERR_IMAGE_PULL);
-                let message = format!("failed to pull image {image:?}: {}", ErrorChain(&error));
-                self.warn(
-                    pod,
-                    container,
-                    "Failed",
-                    &format!("Failed to pull image {image:?}: {error}"),
-                );
+                let chains = errors.iter().map(|error| ErrorChain(error).to_string());
+                let message = format!("failed to pull image {image:?}: {}", joined(chains));
+                let told = joined(errors.iter().map(ToString::to_string));
+                let event = format!("Failed to pull image {image:?}: {told}");
+                self.warn(pod, container, "Failed", &event);
                 Err(StartFailure::new(reason, message))
             }
         }
+    }
+
+    /// Those that all pods of the node may use.
+    async fn node_credentials(&self, reference: &str) -> Vec<v1::AuthConfig> {
+        let (logins, reference) = (self.logins.clone(), reference.to_owned());
+        let read = spawn_blocking(move || logins.read().lookup(&reference));
+        // The agent stops, and with it the pull.
+        read.await.unwrap_or_default()
+    }
+
+    /// Tries one credential after the other; none at all where there is none.
+    async fn pull_with(
+        &self,
+        request: v1::PullImageRequest,
+        credentials: Vec<v1::AuthConfig>,
+    ) -> Result<(), Vec<CriError>> {
+        let mut attempts: Vec<_> = credentials.into_iter().map(Some).collect();
+        if attempts.is_empty() {
+            attempts.push(None);
+        }
+        let mut errors = Vec::new();
+        for auth in attempts {
+            let request = v1::PullImageRequest {
+                auth,
+                ..request.clone()
+            };
+            match self.images.pull_image(request).await {
+                Ok(_) => return Ok(()),
+                Err(error) => errors.push(error),
+            }
+        }
+        Err(errors)
     }
 
     fn warn(&self, pod: &Pod, container: &Container, reason: &str, message: &str) {
@@ -230,6 +274,20 @@ impl ImagePuller {
             reason,
             message,
         );
+    }
+}
+
+/// One error as it is; of several each once, as upstream lists them.
+fn joined(errors: impl Iterator<Item = String>) -> String {
+    let mut distinct: Vec<String> = Vec::new();
+    for error in errors {
+        if !distinct.contains(&error) {
+            distinct.push(error);
+        }
+    }
+    match &*distinct {
+        [one] => one.clone(),
+        several => format!("[{}]", several.join(", ")),
     }
 }
 

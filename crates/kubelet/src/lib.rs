@@ -15,13 +15,16 @@
 pub mod agent;
 pub mod board;
 pub mod clock;
+pub mod cluster_view;
 pub mod drain;
 pub mod events;
 pub mod heartbeat;
 pub mod host;
 pub mod images;
 pub mod intents;
+pub mod keyring;
 pub mod metrics;
+pub mod objects;
 pub mod pleg;
 pub mod pod_host;
 pub mod pod_task;

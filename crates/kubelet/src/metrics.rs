@@ -4,6 +4,8 @@
 //! Source of names, help texts, types and buckets: Kubernetes, `pkg/kubelet/metrics`. What is
 //! Rubelet's own begins with `rubelet_`.
 
+mod api;
+mod http;
 mod make;
 mod pleg;
 mod pods;
@@ -15,6 +17,8 @@ use prometheus::{Registry, TextEncoder};
 
 use self::make::Maker;
 pub use self::{
+    api::ApiMetrics,
+    http::{HttpLabels, HttpMetrics},
     pleg::{PlegMetrics, PlegNow},
     pods::{PodMetrics, SyncKind},
     runtime::{RuntimeMetrics, operation_type},
@@ -29,6 +33,10 @@ pub struct NodeMetrics {
     pub runtime: RuntimeMetrics,
     /// Of pod tasks.
     pub pods: PodMetrics,
+    /// Of requests to the agent.
+    pub http: HttpMetrics,
+    /// Of requests to the API server; without samples on a node that has none.
+    pub api: ApiMetrics,
 }
 
 impl NodeMetrics {
@@ -41,6 +49,8 @@ impl NodeMetrics {
             pleg: PlegMetrics::new(&maker),
             runtime: RuntimeMetrics::new(&maker),
             pods: PodMetrics::new(&maker),
+            http: HttpMetrics::new(&maker),
+            api: ApiMetrics::new(&maker),
             registry,
         })
     }
@@ -49,6 +59,7 @@ impl NodeMetrics {
     #[must_use]
     pub fn render(&self) -> String {
         self.pleg.look();
+        self.api.look();
         TextEncoder::new()
             .encode_to_string(&self.registry.gather())
             .expect("every family has a name and numbers of its own type")

@@ -4,7 +4,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
-use rubelet_api::{container::Container, pod::Pod};
+use rubelet_api::{container::Container, objects::PodObjects, pod::Pod};
 use rubelet_base::{ContainerId, PodName, PodUid};
 use rubelet_cri::v1;
 use rubelet_pod_plan::cri_config::{ContainerFiles, SandboxInputs, env::EnvContext};
@@ -30,11 +30,24 @@ pub trait PodHost: Send + Sync + 'static {
     /// A pod is worked on from now on; its requests count among those of the node.
     fn track(&self, pod: &Arc<Pod>);
 
-    /// Makes the pod's folders, volumes, cgroup and log folder; safe to repeat.
+    /// Makes the pod's folders, volumes, cgroup and log folder; safe to repeat. What volumes are
+    /// made from is in `objects`.
     ///
     /// # Errors
     /// A volume fails its check, or the host refuses.
-    async fn prepare(&self, pod: &Arc<Pod>, driver: Option<CgroupDriver>) -> Result<(), HostError>;
+    async fn prepare(
+        &self,
+        pod: &Arc<Pod>,
+        driver: Option<CgroupDriver>,
+        objects: &PodObjects,
+    ) -> Result<(), HostError>;
+
+    /// Writes volumes that are made from objects anew, while containers use them; safe to repeat.
+    /// The pod was prepared before, perhaps by an earlier agent.
+    ///
+    /// # Errors
+    /// An object is missing that must not be, or the host refuses.
+    async fn refresh(&self, pod: &Arc<Pod>, objects: &PodObjects) -> Result<(), HostError>;
 
     /// What the sandbox gets from the node. The second value lists what an operator should know,
     /// such as a resolver limit that was exceeded: reason and message.

@@ -2,6 +2,7 @@
 //! publishes the status, applies the steps, and waits again. Nobody else acts on the pod.
 
 mod apply;
+mod draws;
 mod ends;
 mod ephemeral;
 mod hooks;
@@ -25,11 +26,13 @@ pub use run::{PodTask, TaskEnd};
 use crate::{
     board::Board,
     clock::Clock,
+    cluster_view::ClusterView,
     drain::Drain,
     events::Recorder,
     images::ImagePuller,
     intents::IntentBoard,
     metrics::NodeMetrics,
+    objects::ObjectSource,
     pleg::PlegHandle,
     pod_host::PodHost,
     prober::{NetProbe, ProberHandle},
@@ -86,6 +89,10 @@ pub struct PodContext {
     pub net: Arc<dyn NetProbe>,
     /// What operators asked for.
     pub intents: IntentBoard,
+    /// The cluster, if the node is part of one.
+    pub cluster: Arc<dyn ClusterView>,
+    /// What pods draw from the API server.
+    pub objects: Arc<dyn ObjectSource>,
     /// Where everything that happens is counted.
     pub metrics: Arc<NodeMetrics>,
 }
@@ -108,6 +115,8 @@ pub struct PodEntry {
     pub history: Arc<History>,
     /// When the next plan is due even if nothing changes.
     pub wake_at: Option<Timestamp>,
+    /// Nothing of the pod is left on this node; it stays here until its source names it no more.
+    pub finished: bool,
 }
 
 impl PartialEq for PodEntry {
@@ -118,6 +127,7 @@ impl PartialEq for PodEntry {
             && self.why == other.why
             && self.history == other.history
             && self.wake_at == other.wake_at
+            && self.finished == other.finished
     }
 }
 

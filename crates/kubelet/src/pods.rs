@@ -1,6 +1,7 @@
 //! Which pods have a task: compares what the sources want with the tasks there are and with what
 //! the runtime holds.
 
+mod admit;
 mod decide;
 mod orphan;
 mod table;

@@ -10,6 +10,7 @@ mod pods;
 mod probe;
 mod rows;
 mod sockets;
+mod tally;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -94,5 +95,12 @@ impl ProberHandle {
     #[must_use]
     pub fn reports(&self, uid: &PodUid) -> Vec<ProbeReport> {
         self.rows.reports(uid)
+    }
+
+    /// Numbers of all probes in Prometheus' text format 0.0.4. Those of a pod begin anew with the
+    /// agent, and go with the pod.
+    #[must_use]
+    pub fn metrics(&self) -> String {
+        self.rows.metrics()
     }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use rubelet_api::status::PodStatus;
-use rubelet_base::{ErrorChain, PodUid};
+use rubelet_base::{ErrorChain, PodName, PodUid};
 use rubelet_pod_plan::History;
 use rubelet_store::{Loaded, Migration, Record, Stored};
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,22 @@ pub struct PodRecord {
     /// True if the pod was being removed.
     #[serde(default)]
     pub removing: bool,
+}
+
+impl PodRecord {
+    /// What can be told of a pod of which only the published status is known.
+    #[must_use]
+    pub fn of_status(name: &PodName, status: PodStatus) -> Self {
+        Self {
+            namespace: (&*name.namespace).into(),
+            name: (&*name.name).into(),
+            generation: status.observed_generation,
+            status,
+            history: History::default(),
+            definition: "".into(),
+            removing: false,
+        }
+    }
 }
 
 impl Stored for PodRecord {

@@ -33,6 +33,23 @@ pub struct RuntimeState {
     pub cgroup_driver: Option<CgroupDriver>,
     /// True once it has answered.
     pub answered: bool,
+    /// True while it does not answer: it may only be restarting.
+    pub silent: bool,
+    /// What its handlers can do, by name.
+    pub handlers: Arc<[RuntimeHandler]>,
+    /// Whether it knows `supplementalGroupsPolicy`; `None` if it does not say.
+    pub supplemental_groups_policy: Option<bool>,
+}
+
+/// A way of running sandboxes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RuntimeHandler {
+    /// Its name; empty for the runtime's default.
+    pub name: Box<str>,
+    /// Whether it can make mounts read-only with all that is mounted below.
+    pub recursive_read_only_mounts: bool,
+    /// Whether it can give pods user namespaces.
+    pub user_namespaces: bool,
 }
 
 /// Who makes cgroups, and so the form of their names.
@@ -101,6 +118,11 @@ async fn look(runtime: &dyn RuntimeService, old: &RuntimeState, pleg: &PlegHandl
         Ok(answer) => {
             pleg.answered();
             next.answered = true;
+            next.silent = false;
+            next.handlers = handlers(answer.runtime_handlers);
+            next.supplemental_groups_policy = answer
+                .features
+                .map(|features| features.supplemental_groups_policy);
             let conditions = answer
                 .status
                 .map(|status| status.conditions)
@@ -124,11 +146,29 @@ async fn look(runtime: &dyn RuntimeService, old: &RuntimeState, pleg: &PlegHandl
             }
         }
         Err(error) => {
+            next.silent = true;
             next.problem =
                 Some(format!("container runtime is down: {}", ErrorChain(&error)).into());
         }
     }
     next
+}
+
+/// The handlers by name: runtimes list them in any order.
+fn handlers(listed: Vec<v1::RuntimeHandler>) -> Arc<[RuntimeHandler]> {
+    let mut handlers: Vec<RuntimeHandler> = listed
+        .into_iter()
+        .map(|handler| {
+            let features = handler.features.unwrap_or_default();
+            RuntimeHandler {
+                name: handler.name.into(),
+                recursive_read_only_mounts: features.recursive_read_only_mounts,
+                user_namespaces: features.user_namespaces,
+            }
+        })
+        .collect();
+    handlers.sort_unstable();
+    handlers.into()
 }
 
 /// Asks what does not change while the runtime runs.

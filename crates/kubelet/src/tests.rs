@@ -1,6 +1,8 @@
 //! All tasks of a node together, on a model runtime and under paused time. Each file tells stories
 //! of one kind; what happened is asked of the model's oracle and of what the node published.
 
+mod cluster;
+mod drawn;
 mod host;
 mod net;
 mod node;
@@ -15,6 +17,7 @@ mod hooks;
 mod killed_agent;
 mod lost_answers;
 mod metrics;
+mod objects;
 mod orphans;
 mod outages;
 mod pleg;

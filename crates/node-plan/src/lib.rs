@@ -5,13 +5,17 @@
 //! - [`tree_values`]: what each cgroup of the tree is limited to.
 //! - [`critical`]: which pods the node can't do without.
 //! - [`container_resources`], [`oom_score`]: what the runtime is told of one container.
+//! - [`admission`]: whether a pod may run here.
+//! - [`node_status`]: the node object, its conditions, and when they are sent.
 //!
 //! Pure: facts of the machine are arguments, results are values that others apply.
 
+pub mod admission;
 pub mod cgroup_tree;
 pub mod container_resources;
 pub mod cpu;
 pub mod critical;
+pub mod node_status;
 pub mod oom_score;
 pub mod pod_resources;
 pub mod sysctl;

@@ -1,11 +1,14 @@
-//! What a whole pod asks for: the sum of its containers, or the largest of its init containers
-//! where that is more, since those run alone.
+//! What a whole pod asks for: the sum of its containers and sidecars, or one of its init containers
+//! with the sidecars before it where that is more; and what the sandbox itself needs.
+//!
+//! Source of the rule: `PodRequests` and `PodLimits` in `k8s.io/component-helpers/resource` of
+//! Kubernetes 1.36.
 
 use std::collections::BTreeMap;
 
 use rubelet_api::{
     container::Container,
-    pod::Pod,
+    pod::{Pod, PodSpec, RestartPolicy},
     resources::{Bytes, MilliCpu, ResourceAmounts},
 };
 
@@ -28,44 +31,66 @@ pub struct PodTotals {
 #[must_use]
 pub fn totals(pod: &Pod) -> PodTotals {
     let spec = &pod.spec;
-    let of = |take: fn(&Container) -> u64| {
-        let together = spec
-            .containers
-            .iter()
-            .fold(0u64, |sum, c| sum.saturating_add(take(c)));
-        let alone = spec.init_containers.iter().map(take).max().unwrap_or(0);
-        together.max(alone)
-    };
+    let of = |take: fn(&Container) -> u64| effective(spec, take);
+    let overhead = &spec.overhead;
     let all_limit = |take: fn(&ResourceAmounts) -> Option<u64>| {
         spec.all_containers()
             .all(|c| take(&c.resources.limits).is_some_and(|limit| limit > 0))
     };
+    let requested = |sum: u64, more: Option<u64>| sum.saturating_add(more.unwrap_or(0));
     PodTotals {
-        cpu_request: of(|c| c.resources.requests.cpu.unwrap_or(0)),
-        memory_request: of(|c| c.resources.requests.memory.unwrap_or(0)),
-        cpu_limit: all_limit(|limits| limits.cpu)
-            .then(|| of(|c| c.resources.limits.cpu.unwrap_or(0))),
-        memory_limit: all_limit(|limits| limits.memory)
-            .then(|| of(|c| c.resources.limits.memory.unwrap_or(0))),
+        cpu_request: requested(of(|c| c.resources.requests.cpu.unwrap_or(0)), overhead.cpu),
+        memory_request: requested(
+            of(|c| c.resources.requests.memory.unwrap_or(0)),
+            overhead.memory,
+        ),
+        cpu_limit: all_limit(|limits| limits.cpu).then(|| {
+            let sum = of(|c| c.resources.limits.cpu.unwrap_or(0));
+            requested(sum, overhead.cpu)
+        }),
+        memory_limit: all_limit(|limits| limits.memory).then(|| {
+            let sum = of(|c| c.resources.limits.memory.unwrap_or(0));
+            requested(sum, overhead.memory)
+        }),
         hugepages: hugepages(pod),
     }
 }
 
-fn hugepages(pod: &Pod) -> BTreeMap<Bytes, Bytes> {
-    let mut sums = BTreeMap::new();
-    for container in &pod.spec.containers {
-        for &(size, bytes) in &container.resources.requests.hugepages {
-            let sum: &mut Bytes = sums.entry(size).or_default();
-            *sum = sum.saturating_add(bytes);
+/// The most that runs of a pod at any time, of what `take` takes of each container: all containers
+/// and sidecars, or an init container beside the sidecars before it.
+pub(crate) fn effective(spec: &PodSpec, take: impl Fn(&Container) -> u64) -> u64 {
+    let mut sidecars = 0u64;
+    let mut starting = 0u64;
+    for container in &spec.init_containers {
+        let amount = take(container);
+        if container.restart_policy == Some(RestartPolicy::Always) {
+            sidecars = sidecars.saturating_add(amount);
+            starting = starting.max(sidecars);
+        } else {
+            starting = starting.max(sidecars.saturating_add(amount));
         }
     }
-    for container in &pod.spec.init_containers {
-        for &(size, bytes) in &container.resources.requests.hugepages {
-            let sum = sums.entry(size).or_default();
-            *sum = bytes.max(*sum);
+    let running = spec.containers.iter().fold(sidecars, |sum, container| {
+        sum.saturating_add(take(container))
+    });
+    running.max(starting)
+}
+
+fn hugepages(pod: &Pod) -> BTreeMap<Bytes, Bytes> {
+    let mut sums = BTreeMap::new();
+    for container in pod.spec.all_containers() {
+        for &(size, _) in &container.resources.requests.hugepages {
+            sums.entry(size)
+                .or_insert_with(|| effective(&pod.spec, |one| pages(one, size)));
         }
     }
     sums
+}
+
+fn pages(container: &Container, size: Bytes) -> Bytes {
+    let pools = &container.resources.requests.hugepages;
+    let found = pools.iter().find(|(known, _)| *known == size);
+    found.map_or(0, |(_, bytes)| *bytes)
 }
 
 /// The limit of the pod's memory in bytes, if each of its containers has one.
@@ -104,6 +129,31 @@ mod tests {
         assert_eq!(totals.memory_request, 90);
         assert_eq!(totals.cpu_limit, Some(400));
         assert_eq!(totals.memory_limit, Some(90));
+    }
+
+    #[test]
+    fn sidecars_run_beside_containers_and_beside_the_init_containers_after_them() {
+        let mut pod = pod();
+        let of = |cpu| container("x", amounts(cpu, 1), amounts(cpu, 1));
+        let sidecar = |cpu| Container {
+            restart_policy: Some(RestartPolicy::Always),
+            ..of(cpu)
+        };
+        pod.spec.containers = vec![of(100), of(50)];
+        for (init, expected) in [
+            (vec![sidecar(10), sidecar(20)], 180),
+            (vec![of(300), sidecar(10)], 300),
+            (vec![sidecar(10), of(300), sidecar(20)], 310),
+        ] {
+            pod.spec.init_containers = init;
+            let totals = totals(&pod);
+            assert_eq!(totals.cpu_request, expected);
+            assert_eq!(totals.cpu_limit, Some(expected));
+        }
+        pod.spec.overhead = amounts(5, 7);
+        let totals = totals(&pod);
+        assert_eq!((totals.cpu_request, totals.cpu_limit), (315, Some(315)));
+        assert_eq!(totals.memory_request, 4 + 7);
     }
 
     #[test]

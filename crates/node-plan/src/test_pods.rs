@@ -13,7 +13,7 @@ pub(crate) fn amounts(cpu: u64, memory: u64) -> ResourceAmounts {
     ResourceAmounts {
         cpu: Some(cpu),
         memory: Some(memory),
-        hugepages: Vec::new(),
+        ..ResourceAmounts::default()
     }
 }
 
@@ -30,6 +30,7 @@ pub(crate) fn container(
         command: Vec::new(),
         args: Vec::new(),
         working_dir: None,
+        env_from: Vec::new(),
         env: Vec::new(),
         ports: Vec::new(),
         resources: Resources { requests, limits },
@@ -58,6 +59,9 @@ pub(crate) fn pod() -> Pod {
         name: PodName::new("default", "web"),
         labels: Default::default(),
         annotations: Default::default(),
+        generation: 0,
+        created: None,
+        deletion: None,
         source: PodSource::File,
         spec: PodSpec {
             containers: vec![container("a", Default::default(), Default::default())],

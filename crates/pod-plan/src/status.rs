@@ -69,10 +69,18 @@ pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -
         ),
         pod_ips: pod_ips(snapshot),
         conditions,
-        observed_generation: snapshot.generation,
+        observed_generation: generation(snapshot),
         init_containers,
         containers,
         ephemeral_containers,
+    }
+}
+
+/// Which version of the specification the status is about. The API server counts those of its pods.
+fn generation(snapshot: &PodSnapshot<'_>) -> i64 {
+    match snapshot.pod.source {
+        PodSource::Api => snapshot.pod.generation,
+        PodSource::File | PodSource::Http => snapshot.generation,
     }
 }
 

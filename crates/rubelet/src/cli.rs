@@ -14,6 +14,7 @@ mod get;
 mod logs;
 mod print;
 mod restart;
+mod status;
 mod target;
 mod terminal;
 mod url;
@@ -65,6 +66,8 @@ pub(crate) enum ClientCommand {
     Logs(logs::LogsArgs),
     /// Show what happened, oldest first
     Events(events::EventsArgs),
+    /// Show whether the node does its work, and what it waits for
+    Status(status::StatusArgs),
     /// Start containers of a pod anew, in their place
     Restart(restart::RestartArgs),
     /// Add an ephemeral container to a pod that runs
@@ -137,6 +140,7 @@ async fn talk(
         ClientCommand::Describe(args) => describe::run(&agent, &args, terminal).await,
         ClientCommand::Why(args) => why::run(&agent, &args, terminal).await,
         ClientCommand::Logs(args) => logs::run(&agent, &args, terminal).await,
+        ClientCommand::Status(_) => status::run(&agent, terminal).await,
         ClientCommand::Restart(args) => restart::run(&agent, &args, terminal).await,
         ClientCommand::Debug(args) => debug::run(&agent, &args, terminal).await,
         ClientCommand::Delete(args) => delete::run(&agent, &args, terminal).await,

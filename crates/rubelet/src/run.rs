@@ -1,20 +1,26 @@
 //! `rubelet run`: reads the configuration, starts the parts, waits for a signal, stops.
 
 mod calls;
+mod joined;
 mod load;
 mod lock;
 mod logging;
 mod manifests;
 mod node;
 pub(crate) mod notify;
+mod observe;
 mod parts;
+mod port;
 mod preflight;
 
 use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use rubelet_config::{Flags, Resolved, flags_help, parse_flags};
-use rubelet_kubelet::{agent::Agent, clock::Clock, events::Recorder, metrics::NodeMetrics};
+use rubelet_kubelet::{
+    agent::Agent, clock::Clock, events::Recorder, metrics::NodeMetrics, pods::PodSources,
+};
+use rubelet_server::secure::{bind_port, serve_read_only};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::watch,
@@ -22,6 +28,11 @@ use tokio::{
 };
 use tracing::{error, info, warn};
 
+use self::{
+    joined::{Cluster, RunParts},
+    observe::CountRequests,
+    parts::Surroundings,
+};
 use crate::view::{LocalView, OfPleg, ViewParts};
 
 /// So long the first list of the runtime may take before the sources start without it. What it is
@@ -123,17 +134,38 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
         None => None,
     };
 
-    let host = parts::host(flags, &resolved, &node)?;
+    let port = port::open(&resolved).await?;
+    let read_only = match resolved.read_only_address() {
+        Some(address) => Some(bind_port(address).await?),
+        None => None,
+    };
+
     let metrics = NodeMetrics::new();
-    let counted = Arc::clone(&metrics);
+    let cluster = match resolved.joined {
+        true => Some(Cluster::new(flags, &resolved, &node, &clock, &metrics)?),
+        false => None,
+    };
+    let surroundings = match &cluster {
+        Some(cluster) => Surroundings {
+            cluster: Arc::clone(&cluster.gate) as _,
+            objects: Arc::clone(&cluster.objects) as _,
+        },
+        None => Surroundings::alone(),
+    };
+    let host = parts::host(flags, &resolved, &node)?;
     let agent_parts = parts::agent(
         &resolved,
         &node,
         root,
         clock.clone(),
         Arc::clone(&host),
-        counted,
+        Arc::clone(&metrics),
+        surroundings,
     )?;
+    let (cri, images) = (
+        Arc::clone(&agent_parts.runtime),
+        Arc::clone(&agent_parts.images),
+    );
     let mut agent = Agent::start(agent_parts, recorder.clone());
     let (stop, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
@@ -149,6 +181,19 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     tasks.spawn(manifests::keep_held(sources.held.clone(), held));
     tasks.spawn(manifests::raise(sources.events, recorder.clone()));
     let pleg = agent.pleg().clone();
+    let silence: Arc<dyn Fn() -> Option<String> + Send + Sync> = Arc::new(move || pleg.problem());
+    let late = cluster.as_ref().map(|cluster| Arc::clone(&cluster.objects));
+    let (api_desired, api_problem) = match &cluster {
+        Some(cluster) => (Some(cluster.desired()), cluster.problem()),
+        None => (None, watch::channel(None).1),
+    };
+    let manifests = sources.desired.clone();
+    let wanted: PodSources = match &api_desired {
+        // A source that is not configured is never ready.
+        Some(api) if !manifests::are_configured(&resolved) => vec![api.clone()],
+        Some(api) => vec![manifests.clone(), api.clone()],
+        None => vec![manifests.clone()],
+    };
     let view = LocalView::start(
         ViewParts {
             pods: Arc::clone(&agent.pods),
@@ -158,15 +203,16 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
             prober: agent.prober().clone(),
             clock: clock.clone(),
             manifests: sources.manifests,
-            desired: sources.desired.clone(),
+            desired: wanted.clone(),
             runtime: agent.runtime_state.clone(),
-            silence: Arc::new(move || pleg.problem()),
+            silence: Arc::clone(&silence),
+            api_server: api_problem.clone(),
             heartbeats: agent.heartbeats.clone(),
-            metrics,
+            metrics: Arc::clone(&metrics),
             log_path: Arc::new(move |pod, container, count| host.log_path(pod, container, count)),
             node_name: Arc::clone(&node.name),
             node_ips: Arc::clone(&node.ips),
-            config: serde_json::to_value(&resolved.config).unwrap_or_default(),
+            config: resolved.configz(),
             first_version: u64::try_from(clock.now().as_microsecond()).unwrap_or_default(),
         },
         &mut tasks,
@@ -177,22 +223,67 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
         async move { rubelet_server::serve_unix(socket, view, until(stopped)).await }
     });
     if let Some(listener) = health {
+        let (view, stopped) = (Arc::clone(&view), stopped.clone());
         servers.spawn(
             async move { rubelet_server::serve_health(listener, view, until(stopped)).await },
         );
     }
+    if let Some(listener) = read_only {
+        let (view, stopped) = (Arc::clone(&view), stopped.clone());
+        let observer = Arc::new(CountRequests::new(Arc::clone(&metrics)));
+        servers.spawn(async move {
+            serve_read_only(listener, view, observer, until(stopped)).await;
+        });
+    }
     tasks.spawn(notify::status(
         Arc::clone(&agent.pods),
         agent.runtime_state.clone(),
+        api_problem,
     ));
     tasks.spawn(notify::watchdog(agent.heartbeats.clone()));
-    agent.run_pods(vec![sources.desired]);
+    agent.run_pods(wanted);
+    let port = port.map(|port| {
+        let view = Arc::clone(&view) as _;
+        port.showing(view, Arc::clone(&metrics), &node, stopped.clone())
+    });
+    let joined = match cluster {
+        Some(cluster) => {
+            let run_parts = RunParts {
+                root: root.to_owned(),
+                node,
+                clock: clock.clone(),
+                recorder: recorder.clone(),
+                board: Arc::clone(&agent.pods),
+                intents: agent.intents().clone(),
+                runtime: cri,
+                images,
+                runtime_state: agent.runtime_state.clone(),
+                problems: silence,
+                metrics,
+                manifests,
+                port,
+            };
+            AbortOnDrop(tokio::spawn(cluster.run(run_parts, resolved)))
+        }
+        None => {
+            if let Some(port) = port {
+                servers.spawn(port.serve_alone(flags, &resolved, &clock)?);
+            }
+            AbortOnDrop(tokio::spawn(std::future::pending()))
+        }
+    };
+    let mut joined = joined;
     notify::ready();
 
     let result = tokio::select! {
         _ = terminate.recv() => Ok("SIGTERM"),
         _ = interrupt.recv() => Ok("SIGINT"),
         why = agent.failed() => Err(anyhow::anyhow!(why)),
+        ended = &mut joined.0 => match ended {
+            Ok(Ok(never)) => match never {},
+            Ok(Err(why)) => Err(why),
+            Err(died) => Err(anyhow::anyhow!("the task of the cluster died: {died}")),
+        },
         watched = contention => watched.map(|()| "the lock file was opened by another process"),
     };
     notify::stopping();
@@ -202,10 +293,23 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     }
     stop.send_replace(true);
     agent.stop().await;
+    if let Some(objects) = late {
+        objects.flush().await;
+    }
+    drop(joined);
     // Servers end by themselves: answers that are under way get two seconds.
     while servers.join_next().await.is_some() {}
     tasks.shutdown().await;
     result.map(drop)
+}
+
+/// A task that ends with whoever waits for it.
+struct AbortOnDrop(tokio::task::JoinHandle<anyhow::Result<std::convert::Infallible>>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Ends when another process wants the lock file; never without one.

@@ -7,6 +7,7 @@ mod logs;
 mod manifests;
 mod pods;
 mod publish;
+mod running;
 #[cfg(test)]
 mod tests;
 mod why;
@@ -14,7 +15,7 @@ mod why;
 use std::{net::IpAddr, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
-use rubelet_api::pod::Pod;
+use rubelet_api::pod::{Pod, PodSource};
 use rubelet_base::PodUid;
 use rubelet_kubelet::{
     clock::Clock, events::Recorder, heartbeat::Heartbeat, intents::IntentBoard,
@@ -22,7 +23,7 @@ use rubelet_kubelet::{
 };
 use rubelet_server::{
     ActionError, Collection, Expired, Listing, LogError, LogRequest, LogStream, NodeView,
-    PodAction, PodAnswer, PodRef, Resource, WatchStream,
+    PodAction, PodAnswer, PodRef, Resource, RunningPod, WatchStream,
 };
 use rubelet_sources::{desired::Desired, status::ManifestStatus};
 use serde_json::Value;
@@ -47,10 +48,12 @@ pub(crate) struct ViewParts {
     pub(crate) prober: ProberHandle,
     pub(crate) clock: Clock,
     pub(crate) manifests: watch::Receiver<Arc<Vec<ManifestStatus>>>,
-    pub(crate) desired: watch::Receiver<Arc<Desired>>,
+    pub(crate) desired: Vec<watch::Receiver<Arc<Desired>>>,
     pub(crate) runtime: watch::Receiver<RuntimeState>,
     /// Why the runtime counts as gone although its last answer was good.
     pub(crate) silence: Arc<dyn Fn() -> Option<String> + Send + Sync>,
+    /// Why the API server can't be used, on a node of a cluster.
+    pub(crate) api_server: watch::Receiver<Option<String>>,
     pub(crate) heartbeats: Vec<(&'static str, Heartbeat)>,
     pub(crate) metrics: Arc<NodeMetrics>,
     pub(crate) log_path: LogPath,
@@ -153,8 +156,15 @@ impl NodeView for LocalView {
         if !runtime.answered {
             return Err("waiting for the container runtime".to_owned());
         }
-        if !self.parts.desired.borrow().sources_ready() {
-            return Err("waiting for a manifest source".to_owned());
+        let mut sources = self.parts.desired.iter().map(watch::Receiver::borrow);
+        if let Some(waits) = sources.find(|source| !source.sources_ready()) {
+            let api = waits.waiting_for.contains(&PodSource::Api);
+            let problem = self.parts.api_server.borrow().clone();
+            return Err(match problem {
+                Some(problem) if api => format!("waiting for the API server: {problem}"),
+                None if api => "waiting for the API server".to_owned(),
+                _ => "waiting for a manifest source".to_owned(),
+            });
         }
         Ok(())
     }
@@ -164,6 +174,18 @@ impl NodeView for LocalView {
     }
 
     fn summary(&self) -> String {
-        notify::summary(&self.parts.pods, &self.parts.runtime.borrow())
+        notify::summary(
+            &self.parts.pods,
+            &self.parts.runtime.borrow(),
+            self.parts.api_server.borrow().as_deref(),
+        )
+    }
+
+    fn running_pods(&self) -> Vec<RunningPod> {
+        running::pods(&self.parts.pods)
+    }
+
+    fn probe_metrics(&self) -> String {
+        self.parts.prober.metrics()
     }
 }

@@ -8,6 +8,8 @@
 //! - [`serve_unix`] answers on a bound unix socket; who may connect is decided by the socket's file
 //!   mode and group alone ([`UnixSocket`]). Only root adds containers to pods.
 //! - [`serve_health`] answers `/healthz` and `/metrics` on TCP, and nothing else.
+//! - [`secure`] is the kubelet's own API over TLS, with authentication and authorisation, and the
+//!   plain read-only port.
 //! - [`table`] holds the printing rules of `get`, shared by the Table answers and the command line.
 //!
 //! Tasks: one accept loop per listener, one task per connection. A watch or a followed log is the
@@ -31,6 +33,7 @@ mod query;
 mod resource;
 mod respond;
 mod route;
+pub mod secure;
 mod selector;
 mod serve;
 mod status;
@@ -45,11 +48,13 @@ mod tests;
 pub use action::{ActionError, FieldError, PodAction, PodAnswer, PodRef};
 pub use collection::Collection;
 pub use discovery::{KUBERNETES_MAJOR, KUBERNETES_MINOR, git_version};
+pub use patch::{PatchError, patched};
 pub use pod_patch::{ConditionChanges, PodCondition, PodPatch, is_agent_condition};
 pub use resource::Resource;
+pub use selector::LabelSelector;
 pub use serve::{bind_health, serve_health, serve_unix};
 pub use unix::{BindError, UnixSocket, bind_unix};
 pub use view::{
-    Expired, Listing, LogError, LogRequest, LogSince, LogStream, NodeView, Object, Render,
-    WatchEvent, WatchKind, WatchStream,
+    Expired, Listing, LogError, LogOutput, LogRequest, LogSince, LogStream, NodeView, Object,
+    Render, RunningPod, WatchEvent, WatchKind, WatchStream,
 };

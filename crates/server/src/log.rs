@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
-    LogError, LogRequest, LogSince, LogStream, NodeView, Object, Resource,
+    LogError, LogOutput, LogRequest, LogSince, LogStream, NodeView, Object, Resource,
     query::{Query, invalid},
     respond::{self, Answer},
     serve::Shutdown,
@@ -43,13 +43,8 @@ pub(crate) async fn log(
         timestamps: query.flag("timestamps")?,
         tail_lines: query.number("tailLines", 0)?,
         limit_bytes: query.number("limitBytes", 1)?,
+        output: output(query)?,
     };
-    if let Some(stream) = query
-        .get("stream")
-        .filter(|stream| !matches!(*stream, "" | "All"))
-    {
-        return Err(invalid("stream", stream, "only All is supported"));
-    }
     let log = view
         .container_log(request)
         .await
@@ -59,6 +54,23 @@ pub(crate) async fn log(
             LogError::Internal(message) => ApiError::internal(message),
         })?;
     Ok(respond::text_pieces(until(shutdown, log)))
+}
+
+fn output(query: &Query) -> Result<Option<LogOutput>, ApiError> {
+    let output = match query.get("stream") {
+        None | Some("" | "All") => return Ok(None),
+        Some("Stdout") => LogOutput::Stdout,
+        Some("Stderr") => LogOutput::Stderr,
+        Some(other) => {
+            return Err(invalid("stream", other, "must be All, Stdout or Stderr"));
+        }
+    };
+    if query.get("tailLines").is_some() {
+        return Err(ApiError::bad_request(
+            "`tailLines` and specific `stream` are mutually exclusive for now",
+        ));
+    }
+    Ok(Some(output))
 }
 
 fn since(query: &Query) -> Result<Option<LogSince>, ApiError> {
@@ -120,7 +132,7 @@ fn container(pod: &Value, name: &str, wanted: Option<&str>) -> Result<String, Ap
 }
 
 /// The log, cut off when the agent stops: a clean end would claim that the container has ended.
-fn until(shutdown: Shutdown, log: LogStream) -> LogStream {
+pub(crate) fn until(shutdown: Shutdown, log: LogStream) -> LogStream {
     Box::pin(stream::unfold(Some((shutdown, log)), |state| async move {
         let (mut shutdown, mut log) = state?;
         // Dropping `next` half-way loses nothing: a stream keeps what it has not handed out.

@@ -8,13 +8,24 @@ use serde_json::Value;
 
 /// Why a change can't be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum PatchError {
+pub enum PatchError {
     /// It is no patch of its kind.
     #[error("{0}")]
     Malformed(String),
     /// It does not fit the object.
     #[error("{0}")]
     Unfit(String),
+}
+
+/// The object after a patch of that media type, as the API server applies it; `None` for a media type
+/// that is no patch.
+///
+/// # Errors
+/// The body is no patch of its kind, or does not fit the object.
+#[must_use]
+pub fn patched(object: &Value, media_type: &str, body: &[u8]) -> Option<Result<Value, PatchError>> {
+    let patch = Patch::read(media_type, body)?;
+    Some(patch.and_then(|patch| patch.apply(object)))
 }
 
 /// A change, read and found well-formed.

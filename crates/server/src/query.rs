@@ -29,6 +29,13 @@ impl Query {
             .map(|(_, value)| value.as_str())
     }
 
+    /// The first value of that key.
+    pub(crate) fn first(&self, key: &str) -> Option<&str> {
+        let mut pairs = self.0.iter();
+        let found = pairs.find(|(found, _)| found == key);
+        found.map(|(_, value)| value.as_str())
+    }
+
     /// A boolean as the API server reads it: absent, empty, `0` and `false` are false.
     pub(crate) fn flag(&self, key: &str) -> Result<bool, ApiError> {
         match self.get(key) {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use self::{field::FieldSelector, label::LabelSelector};
+use self::field::FieldSelector;
+pub use self::label::LabelSelector;
 use crate::{Object, Resource, query::Query, status::ApiError};
 
 /// The objects a request asks for.

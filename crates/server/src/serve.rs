@@ -98,7 +98,8 @@ pub async fn serve_health(
     serve(listener, view, health_port, false, shutdown).await;
 }
 
-trait Accept {
+/// Something that connections come from.
+pub(crate) trait Accept {
     type Io: AsyncRead + AsyncWrite + Unpin + Send + 'static;
     fn next(&self) -> impl Future<Output = io::Result<(Self::Io, Peer)>> + Send;
 }
@@ -137,13 +138,30 @@ async fn serve<L, H, F>(
     H: Fn(Request<Incoming>, Arc<Context>, Peer) -> F + Copy + Send + Sync + 'static,
     F: Future<Output = Answer> + Send + 'static,
 {
+    let serve = |stream, peer, stopped: Shutdown| {
+        let context = Arc::new(Context {
+            view: Arc::clone(&view),
+            shutdown: stopped.clone(),
+        });
+        connection((stream, peer), context, handler, keep_alive, stopped)
+    };
+    accept_loop(listener, CONNECTIONS, serve, shutdown).await;
+}
+
+/// Takes connections, `at_once` at a time, and serves each in a task of its own, until `shutdown` is
+/// done. Then the connections are told, and get two seconds.
+pub(crate) async fn accept_loop<L, F>(
+    listener: L,
+    at_once: usize,
+    serve: impl Fn(L::Io, Peer, Shutdown) -> F + Send,
+    shutdown: impl Future<Output = ()> + Send,
+) where
+    L: Accept + Sync,
+    F: Future<Output = ()> + Send + 'static,
+{
     let (stop, stopped) = watch::channel(false);
     let stopped = Shutdown(stopped);
-    let context = Arc::new(Context {
-        view,
-        shutdown: stopped.clone(),
-    });
-    let slots = Arc::new(Semaphore::new(CONNECTIONS));
+    let slots = Arc::new(Semaphore::new(at_once));
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     loop {
@@ -154,14 +172,8 @@ async fn serve<L, H, F>(
         };
         while connections.try_join_next().is_some() {}
         match accepted {
-            Ok((client, slot)) => {
-                let connection = connection(
-                    client,
-                    Arc::clone(&context),
-                    handler,
-                    keep_alive,
-                    stopped.clone(),
-                );
+            Ok(((stream, peer), slot)) => {
+                let connection = serve(stream, peer, stopped.clone());
                 connections.spawn(async move {
                     connection.await;
                     drop(slot);

@@ -2,7 +2,7 @@
 //! collections.
 
 mod actions;
-mod fixture;
+pub(crate) mod fixture;
 mod health;
 mod lifecycle;
 mod lists;

@@ -60,6 +60,25 @@ pub trait NodeView: Send + Sync + 'static {
 
     /// One line on the state of the node, such as `3/4 pods ready`; shown by `/readyz?verbose`.
     fn summary(&self) -> String;
+
+    /// The pods that have running containers, for `/runningpods/`.
+    fn running_pods(&self) -> Vec<RunningPod>;
+
+    /// Numbers of probes in Prometheus' text format 0.0.4, for `/metrics/probes`.
+    fn probe_metrics(&self) -> String;
+}
+
+/// A pod with running containers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunningPod {
+    /// `metadata.namespace`.
+    pub namespace: String,
+    /// `metadata.name`.
+    pub name: String,
+    /// `metadata.uid`.
+    pub uid: String,
+    /// Name and image of each container that runs.
+    pub containers: Vec<(String, String)>,
 }
 
 /// Draws the JSON of an object when somebody asks for it.
@@ -194,6 +213,28 @@ pub struct LogRequest {
     pub tail_lines: Option<u64>,
     /// End after so many bytes.
     pub limit_bytes: Option<u64>,
+    /// Only what was written to one of the two outputs.
+    pub output: Option<LogOutput>,
+}
+
+/// One of the outputs of a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogOutput {
+    /// The standard output.
+    Stdout,
+    /// The standard error output.
+    Stderr,
+}
+
+impl LogOutput {
+    /// The word of PodLogOptions.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stdout => "Stdout",
+            Self::Stderr => "Stderr",
+        }
+    }
 }
 
 /// Where in time a log begins.

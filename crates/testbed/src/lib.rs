@@ -11,6 +11,7 @@
 //! - [`Containerd`] is one private containerd; [`images`] builds what it runs
 //! - [`Agent`] is one `rubelet run` against it
 //! - [`Node`] is both together, for tests of pods; [`manifest`] makes pods and [`status`] reads them
+//! - [`Cluster`] is a model API server that an agent can join
 //! - [`Registry`] serves an image to be pulled
 //! - [`CriTruth`] counts what the runtime itself knows
 //! - [`leftovers`] tells what is still there after the end
@@ -18,6 +19,7 @@
 pub mod agent;
 pub mod cleanup;
 pub mod clock;
+pub mod cluster;
 pub mod command;
 pub mod containerd;
 pub mod cri_truth;
@@ -37,6 +39,7 @@ pub mod wait;
 
 pub use agent::Agent;
 pub use cleanup::leftovers;
+pub use cluster::Cluster;
 pub use containerd::Containerd;
 pub use cri_truth::CriTruth;
 pub use node::Node;

@@ -183,7 +183,7 @@ fn a_host_path_of_another_type_keeps_the_pod_waiting_until_it_is_right() -> Resu
         assert_eq!(
             message,
             format!(
-                "MountVolume.SetUp failed for volume \"v\": hostPath type check failed: {} is \
+                "MountVolume.SetUp failed for volume \"v\" : hostPath type check failed: {} is \
                  not a {kind}",
                 path.display()
             )

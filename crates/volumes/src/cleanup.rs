@@ -21,6 +21,7 @@ use rustix::fs::OFlags;
 pub use crate::remove::RemoveProblem;
 use crate::{
     dirs::{EMPTY_DIR_PLUGIN, PLUGINS, PodDirs, SUB_PATHS, VOLUMES, pods_dir},
+    projection::PLUGINS_OF_FILES,
     remove::{Limits, tree},
 };
 
@@ -139,10 +140,8 @@ fn unmount_all(pod: &Path) -> Vec<CleanupProblem> {
         Ok(mounts) => mounts,
         Err(error) => return vec![error.into()],
     };
-    let ours = [
-        pod.join(VOLUMES).join(EMPTY_DIR_PLUGIN),
-        pod.join(SUB_PATHS),
-    ];
+    let volumes = own_plugins().map(|plugin| pod.join(VOLUMES).join(plugin));
+    let ours: Vec<PathBuf> = volumes.chain([pod.join(SUB_PATHS)]).collect();
     let mut problems = Vec::new();
     for entry in mountinfo::at_or_below(&mounts, pod) {
         let path = entry.mount_point.clone();
@@ -166,7 +165,9 @@ fn remove_contents(pod: &Path, fd: &File) -> io::Result<Vec<RemoveProblem>> {
     let remove = |name: &OsStr, limits| tree(fd.as_fd(), pod, name, limits);
     // The markers go first: a volume that is half removed must not count as complete.
     let mut problems = remove(OsStr::new(PLUGINS), Limits::ALL);
-    problems.extend(remove_empty_dirs(pod, fd)?);
+    for plugin in own_plugins() {
+        problems.extend(remove_volumes(pod, fd, plugin)?);
+    }
     for name in names(pod)? {
         let limits = match name.to_str() {
             // The volumes of other plugins: their data is theirs to remove.
@@ -183,11 +184,16 @@ fn remove_contents(pod: &Path, fd: &File) -> io::Result<Vec<RemoveProblem>> {
     Ok(problems)
 }
 
-fn remove_empty_dirs(pod: &Path, fd: &File) -> io::Result<Vec<RemoveProblem>> {
-    let path = pod.join(VOLUMES).join(EMPTY_DIR_PLUGIN);
+/// The plugins whose volumes are Rubelet's own to remove.
+fn own_plugins() -> impl Iterator<Item = &'static str> {
+    [EMPTY_DIR_PLUGIN].into_iter().chain(PLUGINS_OF_FILES)
+}
+
+fn remove_volumes(pod: &Path, fd: &File, plugin: &str) -> io::Result<Vec<RemoveProblem>> {
+    let path = pod.join(VOLUMES).join(plugin);
     let within = rustix::fs::ResolveFlags::NO_XDEV | rustix::fs::ResolveFlags::NO_SYMLINKS;
     let flags = DIR_FLAGS | OFlags::CLOEXEC;
-    let relative = Path::new(VOLUMES).join(EMPTY_DIR_PLUGIN);
+    let relative = Path::new(VOLUMES).join(plugin);
     match rustix::fs::openat2(fd, relative, flags, rustix::fs::Mode::empty(), within) {
         Ok(plugin) => {
             let removed = names(&path)?

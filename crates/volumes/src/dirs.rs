@@ -103,6 +103,23 @@ impl PodDirs {
             .join(component(volume)?))
     }
 
+    /// The folder of a volume that another plugin makes, such as `kubernetes.io~secret`.
+    ///
+    /// # Errors
+    /// As [`Self::empty_dir`].
+    pub fn volume(&self, plugin: &str, volume: &str) -> Result<PathBuf, UnsafeName> {
+        let dir = self.volumes().join(component(plugin)?);
+        Ok(dir.join(component(volume)?))
+    }
+
+    /// As [`Self::empty_dir_marker`], for the folder or tmpfs that holds a volume of another plugin.
+    ///
+    /// # Errors
+    /// As [`Self::empty_dir`].
+    pub fn wrapped_marker(&self, volume: &str) -> Result<PathBuf, UnsafeName> {
+        self.empty_dir_marker(&format!("wrapped_{volume}"))
+    }
+
     /// Where the part of a volume is mounted that a container wants by `subPath`. `index` is the
     /// position in the container's `volumeMounts`.
     ///

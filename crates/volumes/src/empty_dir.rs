@@ -15,7 +15,7 @@ use rubelet_host::{
 use crate::{
     dirs::{PodDirs, UnsafeName},
     folder,
-    ownership::{self, OwnershipError},
+    ownership::{self, Access, OwnershipError},
 };
 
 /// What is wanted.
@@ -71,7 +71,17 @@ pub enum EmptyDirError {
 /// See [`EmptyDirError`].
 pub fn prepare(dirs: &PodDirs, request: &EmptyDirRequest<'_>) -> Result<EmptyDir, EmptyDirError> {
     let path = dirs.empty_dir(request.name)?;
-    let marker_dir = dirs.empty_dir_marker(request.name)?;
+    let marker = dirs.empty_dir_marker(request.name)?;
+    let warning = set_up(&path, &marker, request)?;
+    Ok(EmptyDir { path, warning })
+}
+
+/// As [`prepare`], at any place. Returns a warning.
+pub(crate) fn set_up(
+    path: &Path,
+    marker_dir: &Path,
+    request: &EmptyDirRequest<'_>,
+) -> Result<Option<String>, EmptyDirError> {
     let marker = marker_dir.join("ready");
     let at = |path: &Path| {
         let path = path.to_owned();
@@ -79,34 +89,31 @@ pub fn prepare(dirs: &PodDirs, request: &EmptyDirRequest<'_>) -> Result<EmptyDir
     };
     let there = path.is_dir();
     // A tmpfs is gone after a reboot, while the marker and the folder under it stay.
-    let mounted = request.medium == Medium::Memory && there && mount::is_mount_point(&path)?;
+    let mounted = request.medium == Medium::Memory && there && mount::is_mount_point(path)?;
     let whole = match request.medium {
         Medium::Disk => there,
         Medium::Memory => mounted,
     };
     if whole && marker.exists() {
-        return Ok(EmptyDir {
-            path,
-            warning: None,
-        });
+        return Ok(None);
     }
     if let Some(plugin) = path.parent() {
         folder::ensure(plugin, 0o755).map_err(at(plugin))?;
     }
     let mut warning = None;
     if !mounted {
-        folder::ensure(&path, 0o777).map_err(at(&path))?;
-        folder::set_mode(&path, 0o777).map_err(at(&path))?;
+        folder::ensure(path, 0o777).map_err(at(path))?;
+        folder::set_mode(path, 0o777).map_err(at(path))?;
         if request.medium == Medium::Memory {
-            warning = mount_tmpfs(&path, request)?;
+            warning = mount_tmpfs(path, request)?;
         }
     }
     if let Some(group) = request.fs_group {
-        ownership::apply(&path, group, request.on_root_mismatch)?;
+        ownership::apply(path, group, Access::Write, request.on_root_mismatch)?;
     }
-    folder::ensure(&marker_dir, 0o750).map_err(at(&marker_dir))?;
+    folder::ensure(marker_dir, 0o750).map_err(at(marker_dir))?;
     fs::write(&marker, "").map_err(at(&marker))?;
-    Ok(EmptyDir { path, warning })
+    Ok(warning)
 }
 
 /// Whether the kernel refused `noswap` before; asking again would fill its log.

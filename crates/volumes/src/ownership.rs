@@ -38,23 +38,47 @@ pub enum OwnershipError {
 }
 
 const MAX_DEPTH: usize = 256;
-/// Files: readable and writable for the group.
-const FILE_BITS: u32 = 0o660;
-/// Folders: also enterable, and what is made in them belongs to the group.
-const DIR_BITS: u32 = 0o2770;
+/// What the group may do with a volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Read it.
+    Read,
+    /// Read and write it.
+    Write,
+}
 
-/// Gives the folder `dir` and all in it to the group, readable and writable for it. The folder
-/// itself comes last, so that it is right only if all the rest is; with `on_root_mismatch`
+impl Access {
+    /// Bits that files get.
+    fn of_files(self) -> u32 {
+        match self {
+            Self::Read => 0o440,
+            Self::Write => 0o660,
+        }
+    }
+
+    /// Bits that folders get: also enterable, and what is made in them belongs to the group.
+    fn of_folders(self) -> u32 {
+        0o2110 | self.of_files()
+    }
+}
+
+/// Gives the folder `dir` and all in it to the group, with this access for it. The folder itself comes last, so that it is right only if all the rest is; with `on_root_mismatch`
 /// nothing is done if it is right.
 ///
 /// # Errors
 /// See [`OwnershipError`].
-pub fn apply(dir: &Path, group: i64, on_root_mismatch: bool) -> Result<(), OwnershipError> {
+pub fn apply(
+    dir: &Path,
+    group: i64,
+    access: Access,
+    on_root_mismatch: bool,
+) -> Result<(), OwnershipError> {
     // The last number means "unchanged" to the kernel.
     let gid = u32::try_from(group).ok().filter(|&gid| gid != u32::MAX);
     let gid = gid.ok_or(OwnershipError::Group(group))?;
     let mut walk = Walk {
         group: gid,
+        access,
         path: dir.to_owned(),
         depth: 0,
     };
@@ -62,7 +86,8 @@ pub fn apply(dir: &Path, group: i64, on_root_mismatch: bool) -> Result<(), Owner
         rustix::fs::open(dir, DIR_FLAGS, Mode::empty()).map_err(|error| walk.failed(error))?;
     if on_root_mismatch {
         let stat = rustix::fs::fstat(&root).map_err(|error| walk.failed(error))?;
-        if stat.st_gid == gid && stat.st_mode & DIR_BITS == DIR_BITS {
+        let bits = access.of_folders();
+        if stat.st_gid == gid && stat.st_mode & bits == bits {
             return Ok(());
         }
     }
@@ -77,6 +102,7 @@ const PATH_FLAGS: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CL
 
 struct Walk {
     group: u32,
+    access: Access,
     /// Where the walk is, for errors.
     path: PathBuf,
     depth: usize,
@@ -119,7 +145,7 @@ impl Walk {
     }
 
     fn change(&self, file: &OwnedFd) -> Result<(), OwnershipError> {
-        set(file, self.group).map_err(|error| self.failed(error))
+        set(file, self.group, self.access).map_err(|error| self.failed(error))
     }
 
     fn failed(&self, source: rustix::io::Errno) -> OwnershipError {
@@ -131,7 +157,7 @@ impl Walk {
     }
 }
 
-fn set(file: &OwnedFd, group: u32) -> rustix::io::Result<()> {
+fn set(file: &OwnedFd, group: u32, access: Access) -> rustix::io::Result<()> {
     let gid = Some(Gid::from_raw(group));
     rustix::fs::chownat(file, c"", None, gid, AtFlags::EMPTY_PATH)?;
     // After the change of owner, which clears the setgid bit of files.
@@ -139,8 +165,8 @@ fn set(file: &OwnedFd, group: u32) -> rustix::io::Result<()> {
     let bits = match kind(&stat) {
         // The mode of a symbolic link means nothing.
         FileType::Symlink => return Ok(()),
-        FileType::Directory => DIR_BITS,
-        _ => FILE_BITS,
+        FileType::Directory => access.of_folders(),
+        _ => access.of_files(),
     };
     let mode = stat.st_mode & 0o7777;
     if mode | bits == mode {
@@ -214,7 +240,7 @@ mod tests {
         };
         let volume = tree(&scratch);
         for _ in 0..2 {
-            apply(&volume, 2000, false).unwrap();
+            apply(&volume, 2000, Access::Write, false).unwrap();
             for (file, mode) in [
                 ("", 0o2777),
                 ("d", 0o2775),
@@ -236,23 +262,24 @@ mod tests {
             return;
         };
         let volume = tree(&scratch);
-        apply(&volume, 2000, true).unwrap();
+        apply(&volume, 2000, Access::Write, true).unwrap();
         let file = volume.join("f");
         assert_eq!(group_and_mode(&file), (2000, 0o660));
         chmod(&file, 0o600);
-        apply(&volume, 2000, true).unwrap();
+        apply(&volume, 2000, Access::Write, true).unwrap();
         assert_eq!(group_and_mode(&file).1, 0o600, "the root was right");
         chmod(&volume, 0o2750);
-        apply(&volume, 2000, true).unwrap();
+        apply(&volume, 2000, Access::Write, true).unwrap();
         assert_eq!(group_and_mode(&file).1, 0o660, "the root's mode was wrong");
-        apply(&volume, 3000, true).unwrap();
+        apply(&volume, 3000, Access::Write, true).unwrap();
         assert_eq!(group_and_mode(&file).0, 3000, "the root's group was wrong");
     }
 
     #[test]
     fn numbers_that_are_no_group_are_refused() {
         for group in [-1, i64::from(u32::MAX), i64::MAX] {
-            let error = apply(Path::new("/rubelet-t-missing"), group, false).unwrap_err();
+            let error =
+                apply(Path::new("/rubelet-t-missing"), group, Access::Write, false).unwrap_err();
             assert_eq!(
                 error.to_string(),
                 format!("fsGroup {group} is not a group of Linux")
@@ -267,7 +294,7 @@ mod tests {
         };
         let volume = scratch.path().join("v");
         fs::create_dir_all(volume.join(vec!["d"; 300].join("/"))).unwrap();
-        let error = apply(&volume, 2000, false).unwrap_err();
+        let error = apply(&volume, 2000, Access::Write, false).unwrap_err();
         assert!(
             error.to_string().ends_with("nested more than 256 deep"),
             "{error}"

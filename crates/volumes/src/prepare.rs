@@ -6,13 +6,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rubelet_api::{pod::Pod, resources::Bytes, volume::VolumeSource};
+use rubelet_api::{
+    downward::Allocatable,
+    objects::PodObjects,
+    pod::Pod,
+    resources::Bytes,
+    volume::{Volume, VolumeSource},
+};
 
 use crate::{
     dirs::PodDirs,
     empty_dir::{self, EmptyDirError, EmptyDirRequest},
     folder,
     host_path::{self, HostPathError},
+    projection::{self, ProjectionError},
 };
 
 /// Facts that volumes depend on.
@@ -21,6 +28,8 @@ pub struct VolumeSettings {
     /// The most bytes that an `emptyDir` in memory of this pod may hold: the smaller one of what
     /// the pod and all pods of the node may use.
     pub memory_bound: Bytes,
+    /// What pods of the node may use, for the downward API.
+    pub allocatable: Allocatable,
 }
 
 /// The volumes of a pod, ready to be mounted into containers.
@@ -52,7 +61,7 @@ pub enum VolumeError {
         source: io::Error,
     },
     /// An `emptyDir` can't be made.
-    #[error("MountVolume.SetUp failed for volume \"{volume}\"")]
+    #[error("MountVolume.SetUp failed for volume \"{volume}\" ")]
     EmptyDir {
         /// Name of the volume.
         volume: Box<str>,
@@ -60,59 +69,127 @@ pub enum VolumeError {
         source: EmptyDirError,
     },
     /// A `hostPath` is not what it should be.
-    #[error("MountVolume.SetUp failed for volume \"{volume}\"")]
+    #[error("MountVolume.SetUp failed for volume \"{volume}\" ")]
     HostPath {
         /// Name of the volume.
         volume: Box<str>,
         /// Why.
         source: HostPathError,
     },
+    /// A `configMap`, `secret`, `downwardAPI` or `projected` can't be made or brought up to date.
+    #[error("MountVolume.SetUp failed for volume \"{volume}\" ")]
+    Projection {
+        /// Name of the volume.
+        volume: Box<str>,
+        /// Why.
+        source: ProjectionError,
+    },
 }
 
-/// Makes the pod's folders and its volumes. What is there already is kept.
+/// Makes the pod's folders and its volumes. What is there already is kept; files that are made from
+/// objects or from the pod itself are brought up to date, all of a volume at once, and left alone where
+/// they are what they should be.
 ///
 /// # Errors
-/// The first volume that can't be made; those before it stay and are found by the next try.
+/// The first volume that can't be made. The others are made all the same, and found by the next try.
 pub fn prepare(
     pod: &Pod,
     dirs: &PodDirs,
     settings: &VolumeSettings,
+    objects: &PodObjects,
 ) -> Result<MountedVolumes, VolumeError> {
     for path in [dirs.pod().to_owned(), dirs.volumes(), dirs.plugins()] {
         folder::ensure(&path, 0o750).map_err(|source| VolumeError::PodDir { path, source })?;
     }
-    let security = &pod.spec.security;
     let mut mounted = MountedVolumes::default();
+    let mut failed = None;
     for volume in &pod.spec.volumes {
-        let path = match &volume.source {
-            VolumeSource::EmptyDir { medium, size_limit } => {
-                let request = EmptyDirRequest {
-                    name: &volume.name,
-                    medium: *medium,
-                    size: bounded(*size_limit, settings.memory_bound),
-                    fs_group: security.fs_group,
-                    on_root_mismatch: security.fs_group_on_root_mismatch,
-                };
-                let made =
-                    empty_dir::prepare(dirs, &request).map_err(|source| VolumeError::EmptyDir {
-                        volume: volume.name.clone(),
-                        source,
-                    })?;
-                mounted.warnings.extend(made.warning);
-                made.path
+        match one(pod, volume, dirs, settings, objects) {
+            Ok((path, warning)) => {
+                mounted.warnings.extend(warning);
+                mounted.paths.insert(volume.name.clone(), path);
             }
-            VolumeSource::HostPath { path, check } => {
-                let path = Path::new(&**path);
-                host_path::check(path, *check).map_err(|source| VolumeError::HostPath {
-                    volume: volume.name.clone(),
-                    source,
-                })?;
-                path.to_owned()
-            }
-        };
-        mounted.paths.insert(volume.name.clone(), path);
+            Err(error) => failed = failed.or(Some(error)),
+        }
     }
-    Ok(mounted)
+    failed.map_or(Ok(mounted), Err)
+}
+
+/// Brings the files of a prepared pod up to date that are made from objects or from the pod itself, and
+/// touches nothing else: containers are using it.
+///
+/// # Errors
+/// The first volume that can't be brought up to date. The others are all the same.
+pub fn refresh(
+    pod: &Pod,
+    dirs: &PodDirs,
+    settings: &VolumeSettings,
+    objects: &PodObjects,
+) -> Result<(), VolumeError> {
+    let lasting = |volume: &&Volume| {
+        matches!(
+            volume.source,
+            VolumeSource::EmptyDir { .. } | VolumeSource::HostPath { .. }
+        )
+    };
+    let mut failed = None;
+    for volume in pod.spec.volumes.iter().filter(|volume| !lasting(volume)) {
+        if let Err(error) = one(pod, volume, dirs, settings, objects) {
+            failed = failed.or(Some(error));
+        }
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+/// Makes one volume; returns where it is, and what the operator should know.
+fn one(
+    pod: &Pod,
+    volume: &Volume,
+    dirs: &PodDirs,
+    settings: &VolumeSettings,
+    objects: &PodObjects,
+) -> Result<(PathBuf, Option<String>), VolumeError> {
+    let name = || volume.name.clone();
+    let security = &pod.spec.security;
+    let bound = settings.memory_bound;
+    match &volume.source {
+        VolumeSource::EmptyDir { medium, size_limit } => {
+            let request = EmptyDirRequest {
+                name: &volume.name,
+                medium: *medium,
+                size: bounded(*size_limit, bound),
+                fs_group: security.fs_group,
+                on_root_mismatch: security.fs_group_on_root_mismatch,
+            };
+            let made = empty_dir::prepare(dirs, &request);
+            let made = made.map_err(|source| VolumeError::EmptyDir {
+                volume: name(),
+                source,
+            })?;
+            Ok((made.path, made.warning))
+        }
+        VolumeSource::HostPath { path, check } => {
+            let path = Path::new(&**path);
+            let checked = host_path::check(path, *check);
+            checked.map_err(|source| VolumeError::HostPath {
+                volume: name(),
+                source,
+            })?;
+            Ok((path.to_owned(), None))
+        }
+        VolumeSource::ConfigMap(_)
+        | VolumeSource::Secret(_)
+        | VolumeSource::DownwardApi { .. }
+        | VolumeSource::Projected { .. } => {
+            let allocatable = settings.allocatable;
+            let made = projection::prepare(pod, volume, dirs, objects, allocatable, bound);
+            let made = made.map_err(|source| VolumeError::Projection {
+                volume: name(),
+                source,
+            })?;
+            Ok((made.path, made.warning))
+        }
+    }
 }
 
 /// `sizeLimit` counts only where it is less than what the pod may use anyway.
@@ -126,7 +203,7 @@ fn bounded(size_limit: Option<Bytes>, bound: Bytes) -> Bytes {
 mod tests {
     use std::os::unix::fs::MetadataExt;
 
-    use rubelet_api::volume::{HostPathCheck, Medium, Volume};
+    use rubelet_api::volume::{DownwardContent, DownwardFile, HostPathCheck, Medium};
     use rubelet_base::ErrorChain;
 
     use super::*;
@@ -134,6 +211,10 @@ mod tests {
 
     const SETTINGS: VolumeSettings = VolumeSettings {
         memory_bound: 1 << 20,
+        allocatable: Allocatable {
+            cpu: 2000,
+            memory: 1 << 30,
+        },
     };
 
     fn volume(name: &str, source: VolumeSource) -> Volume {
@@ -171,7 +252,7 @@ mod tests {
             size_limit: None,
         };
         pod.spec.volumes = vec![volume("cache", disk), volume("host", host_path)];
-        let first = prepare(&pod, &dirs, &SETTINGS).unwrap();
+        let first = prepare(&pod, &dirs, &SETTINGS, &PodObjects::default()).unwrap();
         assert_eq!(
             first.path("cache"),
             Some(&*dirs.empty_dir("cache").unwrap())
@@ -188,8 +269,41 @@ mod tests {
             );
         }
         std::fs::write(first.path("cache").unwrap().join("f"), "kept").unwrap();
-        assert_eq!(prepare(&pod, &dirs, &SETTINGS).unwrap(), first);
+        assert_eq!(
+            prepare(&pod, &dirs, &SETTINGS, &PodObjects::default()).unwrap(),
+            first
+        );
         assert!(first.path("cache").unwrap().join("f").exists());
+    }
+
+    #[test]
+    fn a_refresh_writes_what_changes_and_does_not_look_at_the_rest() {
+        let scratch = Scratch::new();
+        let dirs = scratch.dirs();
+        let mut pod = pod();
+        pod.labels.insert("tier".into(), "front".into());
+        let labels = VolumeSource::DownwardApi {
+            items: vec![DownwardFile {
+                path: "labels".into(),
+                content: DownwardContent::Labels,
+                mode: None,
+            }],
+            default_mode: 0o644,
+        };
+        let host = scratch.path().join("gone");
+        let host_path = VolumeSource::HostPath {
+            path: host.to_str().unwrap().into(),
+            check: HostPathCheck::Directory,
+        };
+        std::fs::create_dir(&host).unwrap();
+        pod.spec.volumes = vec![volume("host", host_path), volume("labels", labels)];
+        let made = prepare(&pod, &dirs, &SETTINGS, &PodObjects::default()).unwrap();
+        std::fs::remove_dir(&host).unwrap();
+        pod.labels.insert("tier".into(), "back".into());
+        refresh(&pod, &dirs, &SETTINGS, &PodObjects::default()).unwrap();
+        let file = made.path("labels").unwrap().join("labels");
+        assert_eq!(std::fs::read_to_string(file).unwrap(), "tier=\"back\"");
+        assert!(!host.exists());
     }
 
     #[test]
@@ -201,8 +315,8 @@ mod tests {
             check: HostPathCheck::Directory,
         };
         pod.spec.volumes = vec![volume("data", source)];
-        let error = prepare(&pod, &scratch.dirs(), &SETTINGS).unwrap_err();
-        let expected = "MountVolume.SetUp failed for volume \"data\": \
+        let error = prepare(&pod, &scratch.dirs(), &SETTINGS, &PodObjects::default()).unwrap_err();
+        let expected = "MountVolume.SetUp failed for volume \"data\" : \
                         hostPath type check failed: /rubelet-t-missing is not a directory";
         assert_eq!(ErrorChain(&error).to_string(), expected);
     }

@@ -2,7 +2,12 @@
 
 use std::path::Path;
 
-use rubelet_api::pod::{Pod, PodSource, PodSpec};
+use rubelet_api::{
+    container::{Container, PullPolicy, TerminationMessagePolicy},
+    pod::{Pod, PodSource, PodSpec},
+    resources::Resources,
+    security::ContainerSecurity,
+};
 use rubelet_base::{PodName, PodUid};
 use rubelet_host::{
     mount,
@@ -68,6 +73,9 @@ pub(crate) fn pod() -> Pod {
         name: PodName::new("default", "web"),
         labels: Default::default(),
         annotations: Default::default(),
+        generation: 0,
+        created: None,
+        deletion: None,
         source: PodSource::File,
         spec: PodSpec {
             node_name: "node".into(),
@@ -75,5 +83,36 @@ pub(crate) fn pod() -> Pod {
         },
         sandbox_definition: None,
         json: "{}".into(),
+    }
+}
+
+/// A container that asks for nothing.
+pub(crate) fn container(name: &str) -> Container {
+    Container {
+        name: name.into(),
+        image: "busybox".into(),
+        pull_policy: PullPolicy::IfNotPresent,
+        command: vec![],
+        args: vec![],
+        working_dir: None,
+        env_from: vec![],
+        env: vec![],
+        ports: vec![],
+        resources: Resources::default(),
+        restart_policy: None,
+        restart_rules: vec![],
+        liveness: None,
+        readiness: None,
+        startup: None,
+        lifecycle: None,
+        mounts: vec![],
+        termination_message_path: "/dev/termination-log".into(),
+        termination_message_policy: TerminationMessagePolicy::File,
+        security: ContainerSecurity::default(),
+        stdin: false,
+        stdin_once: false,
+        tty: false,
+        hash: "0".into(),
+        definition: None,
     }
 }

@@ -32,6 +32,7 @@ mod path;
 mod place_tree;
 mod snippet;
 mod split;
+mod value;
 mod wording;
 
 pub use document::{Decoded, Document, documents};
@@ -39,3 +40,4 @@ pub use emit::to_yaml;
 pub use error::{DecodeError, Place};
 pub use nearest::nearest;
 pub use path::join_path;
+pub use value::decode_value;

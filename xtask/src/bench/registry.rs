@@ -19,17 +19,32 @@ pub(super) enum Group {
     Probes,
     /// An agent with pods that do not end at SIGTERM.
     Stubborn,
+    /// An agent with 100 pods of a model cluster.
+    Joined,
+    /// A model cluster and a model runtime.
+    Churn,
 }
 
-/// One number. Smaller is better, for all of them.
+/// Which way a number should go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Better {
+    /// Down.
+    Smaller,
+    /// Up.
+    Larger,
+}
+
+/// One number.
 #[derive(Debug)]
 pub(super) struct Benchmark {
     /// The name on the command line and in the JSON output; its end is the unit.
     pub(super) name: &'static str,
     /// The unit as a person writes it.
     pub(super) unit: &'static str,
-    /// The most that is promised.
+    /// What is promised: the most, or the least where larger is better.
     pub(super) goal: f64,
+    /// Which way it should go.
+    pub(super) better: Better,
     /// What is set up for it.
     pub(super) group: Group,
     /// What it says.
@@ -42,6 +57,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         name: "binary_mib",
         unit: "MiB",
         goal: 25.0,
+        better: Better::Smaller,
         group: Group::Binary,
         about: "size of the release binary",
     },
@@ -49,6 +65,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         name: "rss_mib_0",
         unit: "MiB",
         goal: 10.0,
+        better: Better::Smaller,
         group: Group::EmptyNode,
         about: "memory of an agent without pods",
     },
@@ -56,6 +73,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         name: "start_100_s",
         unit: "s",
         goal: 13.0,
+        better: Better::Smaller,
         group: Group::HundredPods,
         about: "from the start of the agent until 100 pods of its folder are ready",
     },
@@ -63,6 +81,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         name: "rss_mib_100",
         unit: "MiB",
         goal: 16.0,
+        better: Better::Smaller,
         group: Group::HundredPods,
         about: "memory of the agent with 100 pods",
     },
@@ -70,6 +89,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         name: "cpu_idle_pct_100",
         unit: "% of a core",
         goal: 0.2,
+        better: Better::Smaller,
         group: Group::HundredPods,
         about: "processor time of the agent over 60 s in which nothing happens to 100 pods",
     },
@@ -77,6 +97,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         name: "runtime_cpu_idle_pct_100",
         unit: "% of a core",
         goal: 0.1,
+        better: Better::Smaller,
         group: Group::HundredPods,
         about: "processor time of containerd in the same 60 s",
     },
@@ -84,6 +105,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         name: "idle_rpcs_per_min_100",
         unit: "",
         goal: 20.0,
+        better: Better::Smaller,
         group: Group::HundredPods,
         about: "calls of the agent to the runtime in the same 60 s",
     },
@@ -91,6 +113,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         name: "adopt_100_ms",
         unit: "ms",
         goal: 500.0,
+        better: Better::Smaller,
         group: Group::HundredPods,
         about: "from the start of the agent after kill -9 until 100 running pods are ready again",
     },
@@ -98,6 +121,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         name: "stop_100_s",
         unit: "s",
         goal: 5.0,
+        better: Better::Smaller,
         group: Group::HundredPods,
         about: "from the removal of 100 manifests until nothing of the pods runs",
     },
@@ -105,6 +129,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         name: "kill_to_created_ms_p50",
         unit: "ms",
         goal: 35.0,
+        better: Better::Smaller,
         group: Group::Restarts,
         about: "from SIGKILL of a container's process until the runtime shows its replacement \
                 created, the median of 100",
@@ -113,6 +138,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         name: "kill_to_created_ms_p99",
         unit: "ms",
         goal: 90.0,
+        better: Better::Smaller,
         group: Group::Restarts,
         about: "the same, the 99th of 100",
     },
@@ -120,6 +146,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         name: "exit_event_to_sync_ms_p50",
         unit: "ms",
         goal: 3.0,
+        better: Better::Smaller,
         group: Group::Restarts,
         about: "from the runtime's event of such an end until the pod's task begins to act, the \
                 median of 100",
@@ -128,6 +155,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         name: "exit_event_to_sync_ms_p99",
         unit: "ms",
         goal: 20.0,
+        better: Better::Smaller,
         group: Group::Restarts,
         about: "the same, the 99th of 100",
     },
@@ -135,6 +163,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         name: "plan_ns_p50",
         unit: "ns",
         goal: 20_000.0,
+        better: Better::Smaller,
         group: Group::Plan,
         about: "one plan of a pod with five containers, the median",
     },
@@ -142,6 +171,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         name: "reconcile_us_1000",
         unit: "us",
         goal: 5_000.0,
+        better: Better::Smaller,
         group: Group::Reconcile,
         about: "one relist of 1000 pods with 3000 containers of which nothing has changed",
     },
@@ -149,6 +179,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         name: "probe_cpu_pct_1000",
         unit: "% of a core",
         goal: 10.0,
+        better: Better::Smaller,
         group: Group::Probes,
         about: "processor time of the agent over 60 s with 1000 http probes, each every 10 s",
     },
@@ -156,7 +187,58 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         name: "stop_grace_error_ms_p99",
         unit: "ms",
         goal: 50.0,
+        better: Better::Smaller,
         group: Group::Stubborn,
         about: "from SIGTERM to SIGKILL against the grace that was asked for, in 100 pods",
+    },
+    Benchmark {
+        name: "joined_rss_mib_100",
+        unit: "MiB",
+        goal: 24.0,
+        better: Better::Smaller,
+        group: Group::Joined,
+        about: "memory of the agent as a node of a cluster, with 100 pods",
+    },
+    Benchmark {
+        name: "joined_cpu_idle_pct_100",
+        unit: "% of a core",
+        goal: 0.3,
+        better: Better::Smaller,
+        group: Group::Joined,
+        about: "its processor time over 60 s in which nothing happens",
+    },
+    Benchmark {
+        name: "api_rpcs_per_min_idle_100",
+        unit: "",
+        goal: 8.0,
+        better: Better::Smaller,
+        group: Group::Joined,
+        about: "its requests to the API server in the same 60 s",
+    },
+    Benchmark {
+        name: "status_lag_ms_p50",
+        unit: "ms",
+        goal: 5.0,
+        better: Better::Smaller,
+        group: Group::Joined,
+        about: "from the change of a pod's status until the patch of it is sent, the median while \
+                one container after the other is killed",
+    },
+    Benchmark {
+        name: "status_lag_ms_p99",
+        unit: "ms",
+        goal: 50.0,
+        better: Better::Smaller,
+        group: Group::Joined,
+        about: "the same, the 99th of 100",
+    },
+    Benchmark {
+        name: "churn_pods_per_s",
+        unit: "pods/s",
+        goal: 200.0,
+        better: Better::Larger,
+        group: Group::Churn,
+        about: "pods that are created, get ready and are deleted, on a model API server and a \
+                model runtime",
     },
 ];

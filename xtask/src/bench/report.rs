@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
-use super::registry::{BENCHMARKS, Benchmark};
+use super::registry::{BENCHMARKS, Benchmark, Better};
 
 /// Numbers by the names of their benchmarks.
 #[derive(Debug, Default)]
@@ -53,8 +53,11 @@ impl Results {
             let Some((_, value)) = self.0.iter().find(|(name, _)| *name == benchmark.name) else {
                 continue;
             };
-            let goal = format!("<= {}", benchmark.goal);
-            let reached = *value <= benchmark.goal;
+            let (sign, reached) = match benchmark.better {
+                Better::Smaller => ("<=", *value <= benchmark.goal),
+                Better::Larger => (">=", *value >= benchmark.goal),
+            };
+            let goal = format!("{sign} {}", benchmark.goal);
             let verdict = if reached { "reached" } else { "MISSED" };
             let Benchmark { name, unit, .. } = benchmark;
             lines.push(format!(
@@ -84,6 +87,7 @@ mod tests {
         results.add("rss_mib_0", 9.126);
         results.add("adopt_100_ms", 612.0);
         results.add("stop_100_s", 6.5);
+        results.add("churn_pods_per_s", 199.0);
         results
     }
 
@@ -92,7 +96,7 @@ mod tests {
         let json = Value::Object(results().json().unwrap());
         assert_eq!(
             json.to_string(),
-            r#"{"adopt_100_ms":612.0,"rss_mib_0":9.13,"stop_100_s":6.5}"#
+            r#"{"adopt_100_ms":612.0,"churn_pods_per_s":199.0,"rss_mib_0":9.13,"stop_100_s":6.5}"#
         );
     }
 
@@ -102,5 +106,6 @@ mod tests {
         assert!(table[1].ends_with("<= 10  reached"), "{}", table[1]);
         assert!(table[2].ends_with("<= 500  MISSED"), "{}", table[2]);
         assert!(table[3].ends_with("<= 5  MISSED"), "{}", table[3]);
+        assert!(table[4].ends_with(">= 200  MISSED"), "{}", table[4]);
     }
 }

@@ -63,6 +63,8 @@ const PRODUCT: &[&str] = &[
     "cri-grpc",
     "kubelet",
     "server",
+    "kube",
+    "cluster",
 ];
 
 /// All crates, from the bottom up.
@@ -80,6 +82,7 @@ pub(super) const ROOMS: &[Room] = &[
     Room::effects(3, "sources", &["base", "yaml", "api"]),
     Room::effects(3, "store", &["base"]),
     Room::effects(3, "volumes", &["base", "api", "host"]),
+    Room::effects(3, "kube", &["base", "yaml"]).tests_with(&["sim-api"]),
     Room::effects(4, "cri-grpc", &["base", "cri"]).tests_with(&["cri-grpc"]),
     Room::effects(
         5,
@@ -101,9 +104,29 @@ pub(super) const ROOMS: &[Room] = &[
     )
     .tests_with(&["sim"]),
     Room::effects(5, "server", &["base"]),
+    Room::effects(
+        5,
+        "cluster",
+        &[
+            "base",
+            "api",
+            "cri",
+            "config",
+            "pod-plan",
+            "node-plan",
+            "host",
+            "kube",
+            "sources",
+            "store",
+            "kubelet",
+            "server",
+        ],
+    )
+    .tests_with(&["sim", "sim-api"]),
     Room::effects(6, "rubelet", PRODUCT).tests_with(&["sim"]),
     Room::effects(DEV, "sim", &["base", "cri"]),
-    Room::effects(DEV, "testbed", &["cri", "cri-grpc"]),
+    Room::effects(DEV, "sim-api", &["base", "yaml", "server"]).tests_with(&["kube"]),
+    Room::effects(DEV, "testbed", &["cri", "cri-grpc", "sim-api"]),
     Room::effects(DEV, "chaos-cri", &["base", "yaml", "cri"]).tests_with(&["cri-grpc", "sim"]),
     Room::effects(DEV, "xtask", &["testbed", "chaos-cri"]),
 ];

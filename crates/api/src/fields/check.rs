@@ -3,7 +3,10 @@
 use serde_json::Value;
 
 use super::{Support, row};
-use crate::parse::{Errors, Path};
+use crate::{
+    parse::{Errors, Path},
+    pod::PodSource,
+};
 
 /// A field that a manifest sets although it has no effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,43 +19,57 @@ pub struct Idle {
 
 /// Notes an error for each field of `pod` that is set although its row refuses it. Fields in no row
 /// are left to the decoder, which knows the schema.
-pub(crate) fn check(pod: &Value, errors: &mut Errors) {
-    refuse(pod, String::new(), &Path::root(), errors);
+pub(crate) fn check(pod: &Value, source: PodSource, errors: &mut Errors) {
+    refuse(pod, source, String::new(), &Path::root(), errors);
 }
 
 /// As [`check`], for one container at `path`.
-pub(crate) fn check_container(container: &Value, path: &Path<'_>, errors: &mut Errors) {
-    refuse(container, "spec.containers[]".to_owned(), path, errors);
+pub(crate) fn check_container(
+    container: &Value,
+    source: PodSource,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) {
+    let general = "spec.containers[]".to_owned();
+    refuse(container, source, general, path, errors);
 }
 
-fn refuse(value: &Value, mut general: String, path: &Path<'_>, errors: &mut Errors) {
-    walk(
-        value,
-        &mut general,
-        path,
-        &mut |support, path, value| match support {
-            Support::NotYet(_) | Support::Never(_) | Support::ApiObject(_) if !is_set(value) => {}
-            Support::NotYet(why) => errors.not_yet(path, why),
-            Support::Never(why) => errors.forbidden(path, why),
-            Support::ApiObject(what) => errors.forbidden(
-                path,
-                format_args!("static pods can't use objects of the API server ({what})"),
-            ),
-            Support::Full | Support::Partial(_) | Support::NoEffect(_) => {}
-        },
-    );
+fn refuse(
+    value: &Value,
+    source: PodSource,
+    mut general: String,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) {
+    let api = source == PodSource::Api;
+    let report = &mut |support: Support, path: &Path<'_>, value: &Value| match support {
+        _ if !support.is_refused() || !is_set(value) => {}
+        Support::ApiObject(_) | Support::ApiOnly(_) if api => {}
+        Support::NotYet(why) => errors.not_yet(path, why),
+        Support::ApiObjectNotYet(what) if api => {
+            errors.not_yet(path, format_args!("{what} come with a later release"));
+        }
+        Support::ApiObject(what) | Support::ApiObjectNotYet(what) => errors.forbidden(
+            path,
+            format_args!("static pods can't use objects of the API server ({what})"),
+        ),
+        Support::Never(why) | Support::ApiOnly(why) => errors.forbidden(path, why),
+        Support::Full | Support::Partial(_) | Support::NoEffect(_) | Support::ApiEffect(_) => {}
+    };
+    walk(value, api, &mut general, path, report);
 }
 
-/// The fields of `pod` that are set and have no effect, for a remark beside the manifest.
+/// The fields of a manifest's `pod` that are set and have no effect, for a remark beside the manifest.
 #[must_use]
 pub fn without_effect(pod: &Value) -> Vec<Idle> {
     let mut found = Vec::new();
     walk(
         pod,
+        false,
         &mut String::new(),
         &Path::root(),
         &mut |support, path, value| {
-            if let Support::NoEffect(why) = support
+            if let Support::NoEffect(why) | Support::ApiEffect(why) = support
                 && is_set(value)
             {
                 found.push(Idle {
@@ -76,9 +93,10 @@ fn is_set(value: &Value) -> bool {
 }
 
 /// Goes through the parts of `value` and reports those that have a row. `general` is the path as the
-/// table writes it.
+/// table writes it; the ephemeral containers of a pod of the API server have the rows of the others.
 fn walk(
     value: &Value,
+    api: bool,
     general: &mut String,
     path: &Path<'_>,
     report: &mut impl FnMut(Support, &Path<'_>, &Value),
@@ -106,10 +124,11 @@ fn walk(
                 // Init containers have the rows of the others.
                 let key_in_table = match (general.as_str(), key.as_str()) {
                     ("spec.", "initContainers") => "containers",
+                    ("spec.", "ephemeralContainers") if api => "containers",
                     (_, key) => key,
                 };
                 general.push_str(key_in_table);
-                walk(part, general, &path.child(key), report);
+                walk(part, api, general, &path.child(key), report);
                 general.truncate(length);
             }
         }
@@ -123,7 +142,7 @@ fn walk(
                 }
                 None => {
                     for (index, item) in items.iter().enumerate() {
-                        walk(item, general, &path.index(index), report);
+                        walk(item, api, general, &path.index(index), report);
                     }
                 }
             }

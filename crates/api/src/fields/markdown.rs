@@ -3,9 +3,9 @@
 use super::{Support, rows};
 
 const INTRODUCTION: &str = "\
-# Fields of a pod manifest
+# Fields of a pod
 
-What Rubelet makes of each field of a v1 Pod. This page is made from the table that the parser uses:
+What Rubelet makes of each field of a v1 Pod, in a manifest (a static pod) and in a pod of the API server. This page is made from the table that the parser uses:
 `cargo run -q -p rubelet-api --example fields > docs/fields.md`.
 
 `[]` stands for the items of a list, `{}` for the entries of a map. What is said of
@@ -14,10 +14,24 @@ What Rubelet makes of each field of a v1 Pod. This page is made from the table t
 - **yes**: works as with the Kubernetes kubelet.
 - **partly**: works for the values in the remark; others are refused.
 - **no effect**: accepted, and changes nothing on a node by itself, nor does it with the Kubernetes kubelet.
-- **refused**: a manifest that sets it is refused with a message that names the field. An empty value
-  (null, an empty text, list or map) counts as not set.
+- **refused**: a manifest that sets it is refused with a message that names the field. A pod of the API server
+  that sets it is rejected: it fails with the reason `PodFeatureUnsupported`, and the message names the field.
+- **API pods**: works in pods of the API server as with the Kubernetes kubelet. In a manifest it is refused or
+  has no effect, as the remark says.
 
-A field that is not in the schema is refused.
+An empty value (null, an empty text, list or map) counts as not set.
+
+A field that is not in the schema is refused in a manifest. In a pod of the API server it belongs to a newer
+version of Kubernetes: the pod runs, and a warning names the field.
+
+Where a remark says that only some values are supported, a pod of the API server with another one is rejected.
+Beyond the remarks, these differ for pods of the API server:
+
+- `resources` may hold `ephemeral-storage` and extended resources such as `example.com/dongle`. They count for
+  admission. Limits of local storage, also the `sizeLimit` of an emptyDir on disk, are not enforced yet: the pod
+  runs, and a warning names the field.
+- `nodeSelector` may hold any labels, `priorityClassName` may name any class and `os.name` any system.
+- `recursiveReadOnly: IfPossible` stands for a plain read-only mount.
 
 | field | support | remark |
 |---|---|---|
@@ -33,7 +47,13 @@ pub fn markdown() -> String {
             Support::Partial(values) => ("partly", values.to_owned()),
             Support::NoEffect(why) => ("no effect", why.to_owned()),
             Support::NotYet(why) => ("refused", format!("not built yet: {why}")),
-            Support::ApiObject(what) => ("refused", format!("needs the API server: {what}")),
+            Support::ApiObject(what) => (
+                "API pods",
+                format!("manifests: refused, static pods can't use {what}"),
+            ),
+            Support::ApiObjectNotYet(what) => ("refused", format!("not built yet: {what}")),
+            Support::ApiOnly(why) => ("API pods", format!("manifests: refused; {why}")),
+            Support::ApiEffect(why) => ("API pods", format!("manifests: no effect; {why}")),
             Support::Never(why) => ("refused", why.to_owned()),
         };
         page.push_str(&format!("| `{}` | {word} | {remark} |\n", row.path));

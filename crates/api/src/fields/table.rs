@@ -2,7 +2,10 @@
 
 use super::{
     Row,
-    Support::{self, ApiObject, Full, Never, NoEffect, NotYet, Partial},
+    Support::{
+        self, ApiEffect, ApiObject, ApiObjectNotYet, ApiOnly, Full, Never, NoEffect, NotYet,
+        Partial,
+    },
 };
 
 const fn row(path: &'static str, support: Support) -> Row {
@@ -12,6 +15,9 @@ const fn row(path: &'static str, support: Support) -> Row {
 /// What becomes of a `tcpSocket` hook.
 const FAILING_HOOK: &str = "accepted as by the API server; the hook fails when it is to run";
 
+/// What becomes of the users of files in volumes.
+const FILE_OWNER: &str = "the feature AtomicWriteVolumeUserFields is alpha";
+
 pub(super) const ROWS: &[Row] = &[
     row("apiVersion", Partial("v1")),
     row("kind", Partial("Pod")),
@@ -19,11 +25,11 @@ pub(super) const ROWS: &[Row] = &[
     row("metadata.creationTimestamp", NoEffect("set by Rubelet")),
     row(
         "metadata.deletionGracePeriodSeconds",
-        NoEffect("set by Rubelet"),
+        ApiEffect("set by Rubelet"),
     ),
     row(
         "metadata.deletionTimestamp",
-        Never("delete the manifest to stop its pod"),
+        ApiOnly("delete the manifest to stop its pod"),
     ),
     row(
         "metadata.finalizers[]",
@@ -33,7 +39,7 @@ pub(super) const ROWS: &[Row] = &[
         "metadata.generateName",
         NoEffect("metadata.name is needed and used"),
     ),
-    row("metadata.generation", NoEffect("kept by the API server")),
+    row("metadata.generation", ApiEffect("counted by Rubelet")),
     row("metadata.labels{}", Full),
     row(
         "metadata.managedFields[]",
@@ -58,7 +64,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution",
-        NotYet("use nodeSelector, or leave the manifest away from nodes where it should not run"),
+        ApiOnly("use nodeSelector, or leave the manifest away from nodes where it should not run"),
     ),
     row(
         "spec.affinity.podAffinity",
@@ -247,7 +253,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "spec.containers[].resources.claims[]",
-        ApiObject("resource claims"),
+        ApiObjectNotYet("resource claims"),
     ),
     row(
         "spec.containers[].resources.limits{}",
@@ -322,7 +328,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "spec.containers[].securityContext.windowsOptions",
-        Never("this node runs linux"),
+        ApiOnly("this node runs linux"),
     ),
     row("spec.containers[].startupProbe.exec.command[]", Full),
     row("spec.containers[].startupProbe.failureThreshold", Full),
@@ -365,7 +371,7 @@ pub(super) const ROWS: &[Row] = &[
     row("spec.containers[].tty", Full),
     row(
         "spec.containers[].volumeDevices[]",
-        ApiObject("persistent volume claims"),
+        ApiObjectNotYet("persistent volume claims"),
     ),
     row(
         "spec.containers[].volumeMounts[].bindMountOptions[]",
@@ -387,15 +393,15 @@ pub(super) const ROWS: &[Row] = &[
     row("spec.dnsConfig.options[].value", Full),
     row("spec.dnsConfig.searches[]", Full),
     row("spec.dnsPolicy", Full),
-    row(
-        "spec.enableServiceLinks",
-        NoEffect("a node without API server knows no services"),
-    ),
+    row("spec.enableServiceLinks", Full),
     row(
         "spec.ephemeralContainers[]",
-        Never("ephemeral containers are added while the pod runs, with `rubelet debug`"),
+        ApiOnly("ephemeral containers are added while the pod runs, with `rubelet debug`"),
     ),
-    row("spec.evictionResponders[]", ApiObject("eviction requests")),
+    row(
+        "spec.evictionResponders[]",
+        ApiObjectNotYet("eviction requests"),
+    ),
     row("spec.hostAliases[].hostnames[]", Full),
     row("spec.hostAliases[].ip", Full),
     row("spec.hostIPC", Full),
@@ -419,7 +425,7 @@ pub(super) const ROWS: &[Row] = &[
         ),
     ),
     row("spec.os.name", Partial("linux")),
-    row("spec.overhead{}", NotYet("it comes with runtime classes")),
+    row("spec.overhead{}", ApiOnly("it comes with runtime classes")),
     row(
         "spec.preemptionPolicy",
         NoEffect("a static pod is never scheduled"),
@@ -430,8 +436,11 @@ pub(super) const ROWS: &[Row] = &[
         Partial("system-node-critical and system-cluster-critical; any other beside priority"),
     ),
     row("spec.readinessGates[].conditionType", Full),
-    row("spec.resourceClaims[]", ApiObject("resource claims")),
-    row("spec.resources.claims[]", ApiObject("resource claims")),
+    row("spec.resourceClaims[]", ApiObjectNotYet("resource claims")),
+    row(
+        "spec.resources.claims[]",
+        ApiObjectNotYet("resource claims"),
+    ),
     row(
         "spec.resources.limits{}",
         NotYet("write resources for each container"),
@@ -448,7 +457,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "spec.schedulingGates[]",
-        Never("a pod of a manifest is on its node from the begin"),
+        ApiOnly("a pod of a manifest is on its node from the begin"),
     ),
     row(
         "spec.schedulingGroup",
@@ -480,7 +489,7 @@ pub(super) const ROWS: &[Row] = &[
     row("spec.securityContext.sysctls[].value", Full),
     row(
         "spec.securityContext.windowsOptions",
-        Never("this node runs linux"),
+        ApiOnly("this node runs linux"),
     ),
     row("spec.serviceAccount", ApiObject("service accounts")),
     row("spec.serviceAccountName", ApiObject("service accounts")),
@@ -490,7 +499,7 @@ pub(super) const ROWS: &[Row] = &[
     row("spec.terminationGracePeriodSeconds", Full),
     row(
         "spec.tolerations[]",
-        NoEffect("no taint drives a static pod from its node"),
+        ApiEffect("no taint drives a static pod from its node"),
     ),
     row(
         "spec.topologySpreadConstraints[]",
@@ -501,14 +510,38 @@ pub(super) const ROWS: &[Row] = &[
         Never("removed from Kubernetes"),
     ),
     row("spec.volumes[].azureDisk", Never("removed from Kubernetes")),
-    row("spec.volumes[].azureFile", ApiObject("secrets")),
+    row("spec.volumes[].azureFile", ApiObjectNotYet("CSI drivers")),
     row("spec.volumes[].cephfs", Never("removed from Kubernetes")),
     row("spec.volumes[].cinder", Never("removed from Kubernetes")),
     row("spec.volumes[].configMap", ApiObject("config maps")),
-    row("spec.volumes[].csi", ApiObject("CSI drivers")),
+    row("spec.volumes[].csi", ApiObjectNotYet("CSI drivers")),
+    row("spec.volumes[].downwardAPI.defaultMode", Full),
+    row("spec.volumes[].downwardAPI.defaultUser", NotYet(FILE_OWNER)),
     row(
-        "spec.volumes[].downwardAPI",
-        NotYet("downward API volumes come with a later release; use env with fieldRef"),
+        "spec.volumes[].downwardAPI.items[].fieldRef.apiVersion",
+        Partial("v1"),
+    ),
+    row(
+        "spec.volumes[].downwardAPI.items[].fieldRef.fieldPath",
+        Full,
+    ),
+    row("spec.volumes[].downwardAPI.items[].mode", Full),
+    row("spec.volumes[].downwardAPI.items[].path", Full),
+    row(
+        "spec.volumes[].downwardAPI.items[].resourceFieldRef.containerName",
+        Full,
+    ),
+    row(
+        "spec.volumes[].downwardAPI.items[].resourceFieldRef.divisor",
+        Full,
+    ),
+    row(
+        "spec.volumes[].downwardAPI.items[].resourceFieldRef.resource",
+        Partial("limits and requests of cpu and memory"),
+    ),
+    row(
+        "spec.volumes[].downwardAPI.items[].user",
+        NotYet(FILE_OWNER),
     ),
     row(
         "spec.volumes[].emptyDir.medium",
@@ -524,11 +557,11 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "spec.volumes[].ephemeral",
-        ApiObject("persistent volume claims"),
+        ApiObjectNotYet("persistent volume claims"),
     ),
     row(
         "spec.volumes[].fc",
-        NotYet("only emptyDir and hostPath volumes are built"),
+        NotYet("remote block devices come with a later release"),
     ),
     row(
         "spec.volumes[].flexVolume",
@@ -552,7 +585,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "spec.volumes[].iscsi",
-        NotYet("only emptyDir and hostPath volumes are built"),
+        NotYet("remote block devices come with a later release"),
     ),
     row("spec.volumes[].name", Full),
     row(
@@ -561,7 +594,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         "spec.volumes[].persistentVolumeClaim",
-        ApiObject("persistent volume claims"),
+        ApiObjectNotYet("persistent volume claims"),
     ),
     row(
         "spec.volumes[].photonPersistentDisk",
@@ -571,9 +604,59 @@ pub(super) const ROWS: &[Row] = &[
         "spec.volumes[].portworxVolume",
         Never("removed from Kubernetes"),
     ),
+    row("spec.volumes[].projected.defaultMode", Full),
+    row("spec.volumes[].projected.defaultUser", NotYet(FILE_OWNER)),
     row(
-        "spec.volumes[].projected",
-        NotYet("projected volumes come with a later release"),
+        "spec.volumes[].projected.sources[].clusterTrustBundle",
+        ApiObjectNotYet("cluster trust bundles"),
+    ),
+    row(
+        "spec.volumes[].projected.sources[].configMap",
+        ApiObject("config maps"),
+    ),
+    row(
+        "spec.volumes[].projected.sources[].downwardAPI.items[].fieldRef.apiVersion",
+        Partial("v1"),
+    ),
+    row(
+        "spec.volumes[].projected.sources[].downwardAPI.items[].fieldRef.fieldPath",
+        Full,
+    ),
+    row(
+        "spec.volumes[].projected.sources[].downwardAPI.items[].mode",
+        Full,
+    ),
+    row(
+        "spec.volumes[].projected.sources[].downwardAPI.items[].path",
+        Full,
+    ),
+    row(
+        "spec.volumes[].projected.sources[].downwardAPI.items[].resourceFieldRef.containerName",
+        Full,
+    ),
+    row(
+        "spec.volumes[].projected.sources[].downwardAPI.items[].resourceFieldRef.divisor",
+        Full,
+    ),
+    row(
+        "spec.volumes[].projected.sources[].downwardAPI.items[].resourceFieldRef.resource",
+        Partial("limits and requests of cpu and memory"),
+    ),
+    row(
+        "spec.volumes[].projected.sources[].downwardAPI.items[].user",
+        NotYet(FILE_OWNER),
+    ),
+    row(
+        "spec.volumes[].projected.sources[].podCertificate",
+        ApiObjectNotYet("pod certificates"),
+    ),
+    row(
+        "spec.volumes[].projected.sources[].secret",
+        ApiObject("secrets"),
+    ),
+    row(
+        "spec.volumes[].projected.sources[].serviceAccountToken",
+        ApiObject("service accounts"),
     ),
     row("spec.volumes[].quobyte", Never("removed from Kubernetes")),
     row("spec.volumes[].rbd", Never("removed from Kubernetes")),

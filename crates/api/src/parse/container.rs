@@ -116,6 +116,7 @@ pub(super) fn convert_one(
         command: texts(container.command.as_ref()),
         args: texts(container.args.as_ref()),
         working_dir: text(container.working_dir.as_ref()),
+        env_from: env::from_objects(container.env_from.as_ref()),
         env: env::convert(
             container.env.as_ref(),
             scope.containers,

@@ -1,4 +1,4 @@
-//! Environment variables.
+//! Environment variables, and the downward API that volumes share with them.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,12 @@ use super::{
     Errors, Path, names,
     values::{quantity, room, text},
 };
-use crate::container::{EnvValue, EnvVar, FieldPath, ResourceField, ResourceName};
+use crate::{
+    container::{
+        EnvFrom, EnvValue, EnvVar, FieldPath, KeyRef, ObjectKind, ResourceField, ResourceName,
+    },
+    volume::DownwardContent,
+};
 
 /// What `fieldRef.fieldPath` may be, beside labels and annotations.
 const FIELD_PATHS: [(&str, FieldPath); 9] = [
@@ -36,6 +41,25 @@ const CPU_DIVISORS: [&str; 2] = ["1m", "1"];
 const MEMORY_DIVISORS: [&str; 13] = [
     "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei",
 ];
+
+/// `envFrom`; manifests that have it are refused before.
+pub(super) fn from_objects(list: Option<&Vec<k8s::EnvFromSource>>) -> Vec<EnvFrom> {
+    let list = list.into_iter().flatten();
+    list.filter_map(|source| {
+        let (kind, name, optional) = match (&source.config_map_ref, &source.secret_ref) {
+            (Some(object), _) => (ObjectKind::ConfigMap, &object.name, object.optional),
+            (None, Some(object)) => (ObjectKind::Secret, &object.name, object.optional),
+            (None, None) => return None,
+        };
+        Some(EnvFrom {
+            prefix: text(source.prefix.as_ref()).unwrap_or_default(),
+            kind,
+            name: name.as_str().into(),
+            optional: optional.unwrap_or(false),
+        })
+    })
+    .collect()
+}
 
 pub(super) fn convert(
     env: Option<&Vec<k8s::EnvVar>>,
@@ -78,19 +102,33 @@ fn value_from(
     path: &Path<'_>,
     errors: &mut Errors,
 ) -> Option<EnvValue> {
-    let others = [
+    let sources = [
         source.config_map_key_ref.is_some(),
         source.secret_key_ref.is_some(),
         source.file_key_ref.is_some(),
+        source.field_ref.is_some(),
+        source.resource_field_ref.is_some(),
     ];
-    let refused = others.into_iter().filter(|&given| given).count();
-    let given = refused
-        + usize::from(source.field_ref.is_some())
-        + usize::from(source.resource_field_ref.is_some());
+    let given = sources.into_iter().filter(|&given| given).count();
     match given {
+        // One that is newer than this agent: what the variable would be can't be known.
         0 => errors.required(path, "one of fieldRef and resourceFieldRef"),
         1 => {}
         _ => errors.invalid(path, given, "must have one source only"),
+    }
+    if let Some(key) = &source.config_map_key_ref {
+        return Some(EnvValue::ConfigMapKey(key_ref(
+            &key.name,
+            &key.key,
+            key.optional,
+        )));
+    }
+    if let Some(key) = &source.secret_key_ref {
+        return Some(EnvValue::SecretKey(key_ref(
+            &key.name,
+            &key.key,
+            key.optional,
+        )));
     }
     let field = source
         .field_ref
@@ -108,24 +146,82 @@ fn value_from(
     field.or(resource)
 }
 
+fn key_ref(object: &str, key: &str, optional: Option<bool>) -> KeyRef {
+    KeyRef {
+        object: object.into(),
+        key: key.into(),
+        optional: optional.unwrap_or(false),
+    }
+}
+
 fn field_ref(
     field: &k8s::ObjectFieldSelector,
     path: &Path<'_>,
     errors: &mut Errors,
 ) -> Option<FieldPath> {
+    let path = &field_path(field, path, errors)?;
+    let wanted = field.field_path.as_str();
+    if let Some((_, known)) = FIELD_PATHS.iter().find(|(name, _)| *name == wanted) {
+        return Some(known.clone());
+    }
+    let found = subscripted(wanted, path, errors);
+    if found.is_none() {
+        let known = FIELD_PATHS.iter().map(|(name, _)| *name);
+        unsupported(wanted, known.chain(SUBSCRIPTED).collect(), path, errors);
+    }
+    found
+}
+
+/// As an item of a volume may use it: fields of the metadata, also all labels or annotations.
+pub(super) fn metadata_ref(
+    field: &k8s::ObjectFieldSelector,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) -> Option<DownwardContent> {
+    let path = &field_path(field, path, errors)?;
+    let wanted = field.field_path.as_str();
+    let whole = [
+        ("metadata.annotations", DownwardContent::Annotations),
+        ("metadata.labels", DownwardContent::Labels),
+    ];
+    if let Some((_, content)) = whole.iter().find(|(name, _)| *name == wanted) {
+        return Some(content.clone());
+    }
+    let metadata = || {
+        let all = FIELD_PATHS.iter();
+        all.filter(|(name, _)| name.starts_with("metadata."))
+    };
+    if let Some((_, known)) = metadata().find(|(name, _)| *name == wanted) {
+        return Some(DownwardContent::Field(known.clone()));
+    }
+    let found = subscripted(wanted, path, errors).map(DownwardContent::Field);
+    if found.is_none() {
+        let known = metadata().map(|(name, _)| *name);
+        let known = known.chain(whole.iter().map(|(name, _)| *name));
+        unsupported(wanted, known.chain(SUBSCRIPTED).collect(), path, errors);
+    }
+    found
+}
+
+/// The path of `fieldPath`, where it says something.
+fn field_path<'a>(
+    field: &k8s::ObjectFieldSelector,
+    path: &'a Path<'a>,
+    errors: &mut Errors,
+) -> Option<Path<'a>> {
     let version = field.api_version.as_deref().unwrap_or_default();
     if version != "v1" {
         errors.unsupported(&path.child("apiVersion"), version, &["v1"]);
     }
     let path = path.child("fieldPath");
-    let wanted = field.field_path.as_str();
-    if wanted.is_empty() {
+    if field.field_path.is_empty() {
         errors.required(&path, "");
         return None;
     }
-    if let Some((_, known)) = FIELD_PATHS.iter().find(|(name, _)| *name == wanted) {
-        return Some(known.clone());
-    }
+    Some(path)
+}
+
+fn subscripted(wanted: &str, path: &Path<'_>, errors: &mut Errors) -> Option<FieldPath> {
     let subscript = |map: &str| {
         wanted
             .strip_prefix(map)?
@@ -133,24 +229,20 @@ fn field_ref(
             .strip_suffix("']")
     };
     if let Some(key) = subscript("metadata.labels") {
-        names::qualified(&path, key, errors);
+        names::qualified(path, key, errors);
         return Some(FieldPath::Label(key.into()));
     }
-    if let Some(key) = subscript("metadata.annotations") {
-        names::qualified(&path, &key.to_lowercase(), errors);
-        return Some(FieldPath::Annotation(key.into()));
-    }
-    let mut known: Vec<&str> = FIELD_PATHS
-        .iter()
-        .map(|(name, _)| *name)
-        .chain(SUBSCRIPTED)
-        .collect();
-    known.sort_unstable();
-    errors.unsupported(&path, wanted, &known);
-    None
+    let key = subscript("metadata.annotations")?;
+    names::qualified(path, &key.to_lowercase(), errors);
+    Some(FieldPath::Annotation(key.into()))
 }
 
-fn resource_ref(
+fn unsupported(wanted: &str, mut known: Vec<&str>, path: &Path<'_>, errors: &mut Errors) {
+    known.sort_unstable();
+    errors.unsupported(path, wanted, &known);
+}
+
+pub(super) fn resource_ref(
     field: &k8s::ResourceFieldSelector,
     containers: &HashSet<String>,
     path: &Path<'_>,

@@ -47,12 +47,10 @@ pub fn ephemeral_container(
             fields.remove(name);
         }
     }
-    fields::check_container(&written, &path, &mut errors);
+    fields::check_container(&written, pod.source, &path, &mut errors);
     let target = value.target_container_name.take();
     let target = target.filter(|name| !name.is_empty());
-    let mut container: k8s::Container = serde_json::to_value(&value)
-        .and_then(serde_json::from_value)
-        .expect("but for the target, both kinds have the same fields");
+    let mut container = as_container(&value);
     defaults::container(&mut container, pod.spec.host_network);
     container.resources.get_or_insert_default();
 
@@ -70,6 +68,39 @@ pub fn ephemeral_container(
         target: target.map(String::into_boxed_str),
     };
     Ok((converted, json))
+}
+
+/// The ephemeral containers in the specification of a pod of the API server, which has checked what
+/// they may have.
+pub(super) fn of_spec(
+    list: &[k8s::EphemeralContainer],
+    host_network: bool,
+    scope: &Scope<'_>,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) -> Vec<EphemeralContainer> {
+    let list = list.iter().enumerate();
+    list.map(|(index, one)| {
+        let mut value = one.clone();
+        let target = value.target_container_name.take();
+        let mut container = as_container(&value);
+        defaults::container(&mut container, host_network);
+        container.resources.get_or_insert_default();
+        let path = path.index(index);
+        EphemeralContainer {
+            container: container::convert_one(&container, Role::Ephemeral, scope, &path, errors),
+            target: target
+                .filter(|name| !name.is_empty())
+                .map(String::into_boxed_str),
+        }
+    })
+    .collect()
+}
+
+fn as_container(value: &k8s::EphemeralContainer) -> k8s::Container {
+    serde_json::to_value(value)
+        .and_then(serde_json::from_value)
+        .expect("but for the target, both kinds have the same fields")
 }
 
 /// The only document of the text.

@@ -56,9 +56,25 @@ pub enum FieldErrorKind {
 #[derive(Default)]
 pub(crate) struct Errors {
     list: Vec<FieldError>,
+    unenforced: Vec<FieldError>,
+    relaxed: bool,
 }
 
 impl Errors {
+    /// For a pod that an API server has validated: the forms of names are its business, which
+    /// loosens their rules from time to time.
+    pub(crate) fn relaxed() -> Self {
+        Self {
+            relaxed: true,
+            ..Self::default()
+        }
+    }
+
+    /// See [`Errors::relaxed`].
+    pub(crate) fn are_relaxed(&self) -> bool {
+        self.relaxed
+    }
+
     fn add(&mut self, path: &Path<'_>, kind: FieldErrorKind, message: String) {
         self.list.push(FieldError {
             field: path.to_string(),
@@ -122,6 +138,20 @@ impl Errors {
             FieldErrorKind::NotSupportedYet,
             format!("Not supported yet: {detail}"),
         );
+    }
+
+    /// Notes a field that is accepted although nothing enforces it; no error.
+    pub(crate) fn unenforced(&mut self, path: &Path<'_>, detail: &str) {
+        self.unenforced.push(FieldError {
+            field: path.to_string(),
+            kind: FieldErrorKind::NotSupportedYet,
+            message: format!("Not enforced yet: {detail}"),
+            place: None,
+        });
+    }
+
+    pub(crate) fn take_unenforced(&mut self) -> Vec<FieldError> {
+        std::mem::take(&mut self.unenforced)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

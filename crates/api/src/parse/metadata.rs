@@ -16,6 +16,7 @@ use crate::{
 const MAX_ANNOTATIONS_BYTES: usize = 256 * 1024;
 /// Longer ones would not fit into the names of folders and cgroups.
 const MAX_UID: usize = 128;
+const UID: &str = "use up to 128 letters, digits and '-'";
 
 pub(super) struct Identity {
     pub(super) uid: PodUid,
@@ -85,6 +86,36 @@ pub(super) fn identity(
     identity
 }
 
+/// Who a pod of the API server is.
+pub(super) fn api_identity(
+    metadata: &mut ObjectMeta,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) -> Identity {
+    let namespace = metadata.namespace.clone().unwrap_or_default();
+    let name = metadata.name.clone().unwrap_or_default();
+    let uid = metadata.uid.clone().unwrap_or_default();
+    if !names::is_label(&namespace) {
+        errors.invalid(&path.child("namespace"), &namespace, names::LABEL);
+    }
+    if !names::is_subdomain(&name) {
+        errors.invalid(&path.child("name"), &name, names::SUBDOMAIN);
+    }
+    if !is_uid(&uid) {
+        errors.invalid(&path.child("uid"), &uid, UID);
+    }
+    Identity {
+        uid: uid.into(),
+        name: PodName::new(&namespace, &name),
+    }
+}
+
+fn is_uid(uid: &str) -> bool {
+    uid.len() <= MAX_UID
+        && uid.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && uid.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+}
+
 fn full_name(written: &str, node_name: &str) -> String {
     format!("{written}-{}", node_name.to_lowercase())
 }
@@ -98,16 +129,9 @@ fn uid(
     errors: &mut Errors,
 ) -> PodUid {
     if let Some(uid) = metadata.uid.as_deref().filter(|uid| !uid.is_empty()) {
-        let valid = uid.len() <= MAX_UID
-            && uid.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && uid.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-        if !valid {
+        if !is_uid(uid) {
             // It becomes the name of folders and cgroups.
-            errors.invalid(
-                path,
-                uid,
-                "use up to 128 letters, digits and '-', or leave it out",
-            );
+            errors.invalid(path, uid, format_args!("{UID}, or leave it out"));
         }
         return uid.into();
     }

@@ -44,10 +44,12 @@ pub(super) fn convert(
         if let Some(other) = mount
             .recursive_read_only
             .as_deref()
-            .filter(|&mode| mode != "Disabled")
+            .filter(|&mode| mode != "Disabled" && !mode.is_empty())
         {
             let path = path.child("recursiveReadOnly");
             match other {
+                // Not possible here; then a plain read-only mount is what is asked for.
+                "IfPossible" if errors.are_relaxed() => {}
                 "Enabled" | "IfPossible" => {
                     errors.not_yet(
                         &path,

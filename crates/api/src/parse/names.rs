@@ -1,4 +1,5 @@
-//! The forms of names.
+//! The forms of names. For pods of the API server only those are held against the rules that become
+//! names of folders; see [`Errors::relaxed`].
 //!
 //! Source of the rule: RFC 1123 for labels and subdomains, and the object-names and labels pages of
 //! the Kubernetes documentation.
@@ -7,7 +8,7 @@ use super::{Errors, Path};
 
 pub(super) const LABEL: &str =
     "use up to 63 lower-case letters, digits and '-', with a letter or digit at both ends";
-const SUBDOMAIN: &str = "use up to 253 lower-case letters, digits, '-' and '.', with a letter or digit at both ends of each part";
+pub(super) const SUBDOMAIN: &str = "use up to 253 lower-case letters, digits, '-' and '.', with a letter or digit at both ends of each part";
 const QUALIFIED: &str = "use up to 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends, after an optional domain and '/'";
 const LABEL_VALUE: &str = "use up to 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends, or nothing";
 const PORT_NAME: &str = "use up to 15 lower-case letters, digits and single '-', at least one letter, with a letter or digit at both ends";
@@ -21,38 +22,38 @@ pub(super) fn label(path: &Path<'_>, value: &str, errors: &mut Errors) {
 
 /// A DNS-1123 subdomain, such as a pod's name.
 pub(super) fn subdomain(path: &Path<'_>, value: &str, errors: &mut Errors) {
-    if !is_subdomain(value) {
+    if !errors.are_relaxed() && !is_subdomain(value) {
         errors.invalid(path, value, SUBDOMAIN);
     }
 }
 
 /// The key of a label or, in any case, of an annotation.
 pub(super) fn qualified(path: &Path<'_>, value: &str, errors: &mut Errors) {
-    if !is_qualified(value) {
+    if !errors.are_relaxed() && !is_qualified(value) {
         errors.invalid(path, value, QUALIFIED);
     }
 }
 
 /// The value of a label.
 pub(super) fn label_value(path: &Path<'_>, value: &str, errors: &mut Errors) {
-    if !value.is_empty() && !is_short_name(value) {
+    if !errors.are_relaxed() && !value.is_empty() && !is_short_name(value) {
         errors.invalid(path, value, LABEL_VALUE);
     }
 }
 
 /// The name of a port.
 pub(super) fn port_name(path: &Path<'_>, value: &str, errors: &mut Errors) {
-    if !is_port_name(value) {
+    if !errors.are_relaxed() && !is_port_name(value) {
         errors.invalid(path, value, PORT_NAME);
     }
 }
 
 /// The name of an HTTP header, as far as the API server takes it.
 pub(super) fn header(path: &Path<'_>, value: &str, errors: &mut Errors) {
-    if !value
+    let valid = value
         .bytes()
-        .all(|b| b.is_ascii_alphanumeric() || b == b'-')
-    {
+        .all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    if !errors.are_relaxed() && !valid {
         errors.invalid(path, value, "use letters, digits and '-'");
     }
 }
@@ -65,7 +66,7 @@ pub(super) fn search_domain(path: &Path<'_>, value: &str, errors: &mut Errors) {
         is_enclosed(part, |b| is_lower(b) || b == b'-' || b == b'_', is_lower)
     };
     let valid = value == "." || (domain.len() <= 253 && domain.split('.').all(is_part));
-    if !valid {
+    if !errors.are_relaxed() && !valid {
         errors.invalid(
             path,
             value,
@@ -76,10 +77,10 @@ pub(super) fn search_domain(path: &Path<'_>, value: &str, errors: &mut Errors) {
 
 /// The name of an environment variable: upstream's relaxed rule.
 pub(super) fn env_name(path: &Path<'_>, value: &str, errors: &mut Errors) {
-    if !value
+    let valid = value
         .bytes()
-        .all(|b| (b' '..=b'~').contains(&b) && b != b'=')
-    {
+        .all(|b| (b' '..=b'~').contains(&b) && b != b'=');
+    if !errors.are_relaxed() && !valid {
         errors.invalid(path, value, "use printable ASCII characters other than '='");
     }
 }

@@ -31,6 +31,10 @@ pub(super) fn convert(
     let limits_path = path.child("limits");
     let requests_path = path.child("requests");
     let converted_limits = amounts(limits, &limits_path, errors);
+    if converted_limits.ephemeral_storage.is_some() {
+        let path = limits_path.key("ephemeral-storage");
+        errors.unenforced(&path, "the use of local storage is not watched");
+    }
     let mut converted_requests = amounts(requests, &requests_path, errors);
     for (name, request) in requests {
         let request_path = requests_path.key(name);
@@ -57,18 +61,25 @@ pub(super) fn convert(
     }
 }
 
-fn amounts(list: &Amounts, path: &Path<'_>, errors: &mut Errors) -> ResourceAmounts {
+pub(super) fn amounts(list: &Amounts, path: &Path<'_>, errors: &mut Errors) -> ResourceAmounts {
     let mut amounts = ResourceAmounts::default();
     for (name, text) in list {
         let path = path.key(name);
         match name.as_str() {
             "cpu" => amounts.cpu = Some(quantity(&path, &text.0, errors).milli_cpu()),
             "memory" => amounts.memory = Some(quantity(&path, &text.0, errors).units()),
+            "ephemeral-storage" if errors.are_relaxed() => {
+                amounts.ephemeral_storage = Some(quantity(&path, &text.0, errors).units());
+            }
             "ephemeral-storage" => {
                 errors.not_yet(&path, "limits of local storage come with a later release");
             }
             other => match other.strip_prefix(HUGEPAGES) {
                 Some(size) => hugepages(&mut amounts, size, &text.0, &path, errors),
+                None if other.contains('/') && errors.are_relaxed() => {
+                    let amount = quantity(&path, &text.0, errors).units();
+                    amounts.extended.push((other.into(), amount));
+                }
                 None if other.contains('/') => {
                     errors.not_yet(
                         &path,
@@ -130,6 +141,13 @@ fn compare(path: &Path<'_>, request: &str, limit: &str, overcommits: bool, error
 fn complete(requests: &mut ResourceAmounts, limits: &ResourceAmounts) {
     requests.cpu = requests.cpu.or(limits.cpu);
     requests.memory = requests.memory.or(limits.memory);
+    requests.ephemeral_storage = requests.ephemeral_storage.or(limits.ephemeral_storage);
+    for (name, amount) in &limits.extended {
+        if !requests.extended.iter().any(|(other, _)| other == name) {
+            requests.extended.push((name.clone(), *amount));
+        }
+    }
+    requests.extended.sort_unstable();
     for (size, bytes) in &limits.hugepages {
         if !requests.hugepages.iter().any(|(other, _)| other == size) {
             requests.hugepages.push((*size, *bytes));

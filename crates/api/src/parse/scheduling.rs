@@ -2,14 +2,25 @@
 
 use k8s_openapi::api::core::v1 as k8s;
 
-use super::{Errors, Path, names, values::text};
+use super::{Errors, ParseContext, Path, names, values::text};
+use crate::{
+    pod::PodSource,
+    scheduling::{TaintEffect, Toleration, TolerationOperator},
+};
 
 const SYSTEM_NODE_CRITICAL: (&str, i32) = ("system-node-critical", 2_000_001_000);
 const SYSTEM_CLUSTER_CRITICAL: (&str, i32) = ("system-cluster-critical", 2_000_000_000);
 
-/// Refuses a pod that was written for another kind of node.
-pub(super) fn check(spec: &k8s::PodSpec, node_name: &str, path: &Path<'_>, errors: &mut Errors) {
-    if let Some(os) = &spec.os
+/// Refuses a pod that was written for another kind of node. What a pod of the API server asks of
+/// its node is for admission to see.
+pub(super) fn check(
+    spec: &k8s::PodSpec,
+    context: &ParseContext<'_>,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) {
+    let is_static = context.source != PodSource::Api;
+    if let Some(os) = spec.os.as_ref().filter(|_| is_static)
         && os.name != "linux"
     {
         let path = path.child("os");
@@ -25,8 +36,9 @@ pub(super) fn check(spec: &k8s::PodSpec, node_name: &str, path: &Path<'_>, error
             "user namespaces come with a later release",
         );
     }
-    node_selector(spec, node_name, &path.child("nodeSelector"), errors);
-    tolerations(spec, &path.child("tolerations"), errors);
+    if is_static {
+        node_selector(spec, context.node_name, &path.child("nodeSelector"), errors);
+    }
 }
 
 fn node_selector(spec: &k8s::PodSpec, node_name: &str, path: &Path<'_>, errors: &mut Errors) {
@@ -59,27 +71,60 @@ fn architecture() -> &'static str {
     }
 }
 
-fn tolerations(spec: &k8s::PodSpec, path: &Path<'_>, errors: &mut Errors) {
-    for (index, toleration) in spec.tolerations.iter().flatten().enumerate() {
+/// Validates and converts `tolerations`. One for an effect that is newer than this agent is left out:
+/// it says nothing of the effects that are known.
+pub(super) fn tolerations(
+    spec: &k8s::PodSpec,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) -> Vec<Toleration> {
+    let list = spec.tolerations.iter().flatten().enumerate();
+    list.filter_map(|(index, toleration)| {
         let path = path.index(index);
-        let operator = toleration.operator.as_deref().unwrap_or_default();
-        if !matches!(operator, "" | "Equal" | "Exists" | "Lt" | "Gt") {
-            let known = ["Equal", "Exists", "Gt", "Lt"];
-            errors.unsupported(&path.child("operator"), operator, &known);
+        // An API server that is newer may know more of them.
+        if !errors.are_relaxed() {
+            check_toleration(toleration, &path, errors);
         }
-        match text(toleration.key.as_ref()) {
-            Some(key) => names::qualified(&path.child("key"), &key, errors),
-            None if operator != "Exists" => {
-                let detail = "must be Exists where no key is given";
-                errors.invalid(&path.child("operator"), operator, detail);
-            }
-            None => {}
+        let operator = match toleration.operator.as_deref().unwrap_or_default() {
+            "" | "Equal" => TolerationOperator::Equal,
+            "Exists" => TolerationOperator::Exists,
+            "Lt" => TolerationOperator::Lt,
+            "Gt" => TolerationOperator::Gt,
+            other => TolerationOperator::Other(other.into()),
+        };
+        let effect = match toleration.effect.as_deref().unwrap_or_default() {
+            "" => None,
+            known => Some(TaintEffect::from_name(known)?),
+        };
+        Some(Toleration {
+            key: text(toleration.key.as_ref()).unwrap_or_default(),
+            operator,
+            value: text(toleration.value.as_ref()).unwrap_or_default(),
+            effect,
+            seconds: toleration.toleration_seconds,
+        })
+    })
+    .collect()
+}
+
+fn check_toleration(toleration: &k8s::Toleration, path: &Path<'_>, errors: &mut Errors) {
+    let operator = toleration.operator.as_deref().unwrap_or_default();
+    if !matches!(operator, "" | "Equal" | "Exists" | "Lt" | "Gt") {
+        let known = ["Equal", "Exists", "Gt", "Lt"];
+        errors.unsupported(&path.child("operator"), operator, &known);
+    }
+    match text(toleration.key.as_ref()) {
+        Some(key) => names::qualified(&path.child("key"), &key, errors),
+        None if operator != "Exists" => {
+            let detail = "must be Exists where no key is given";
+            errors.invalid(&path.child("operator"), operator, detail);
         }
-        let effect = toleration.effect.as_deref().unwrap_or_default();
-        if !matches!(effect, "" | "NoExecute" | "NoSchedule" | "PreferNoSchedule") {
-            let known = ["NoExecute", "NoSchedule", "PreferNoSchedule"];
-            errors.unsupported(&path.child("effect"), effect, &known);
-        }
+        None => {}
+    }
+    let effect = toleration.effect.as_deref().unwrap_or_default();
+    if !effect.is_empty() && TaintEffect::from_name(effect).is_none() {
+        let known = ["NoExecute", "NoSchedule", "PreferNoSchedule"];
+        errors.unsupported(&path.child("effect"), effect, &known);
     }
 }
 
@@ -109,6 +154,8 @@ pub(super) fn priority(
             names::subdomain(&path.child("priorityClassName"), &class, errors);
             written
         }
+        // Its admission plugin would have written the value.
+        (None, None) if errors.are_relaxed() => 0,
         (None, None) => {
             errors.forbidden(
                 &path.child("priorityClassName"),

@@ -5,15 +5,17 @@ use std::{collections::HashSet, time::Duration};
 use k8s_openapi::{api::core::v1 as k8s, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 
 use super::{
-    Errors, ParseContext, Path,
+    Errors, ParseContext, Path, affinity,
     container::{self, Role},
-    defaults, names, network, ports, restart, scheduling, security,
+    defaults, ephemeral, metadata, names, network, ports, requirements, restart, scheduling,
+    security,
     values::{choice, range, text},
     volumes,
 };
 use crate::{
-    pod::{PodSource, PodSpec, RestartPolicy},
+    pod::{PodSource, PodSpec, RestartPolicy, StringMap},
     qos,
+    resources::ResourceAmounts,
 };
 
 /// Converts a specification that has its defaults, and completes the defaults of requests.
@@ -24,10 +26,12 @@ pub(super) fn convert(
     path: &Path<'_>,
     errors: &mut Errors,
 ) -> PodSpec {
-    scheduling::check(spec, context.node_name, path, errors);
-    let volumes = volumes::convert(spec.volumes.as_deref(), &path.child("volumes"), errors);
+    let is_api = context.source == PodSource::Api;
+    scheduling::check(spec, context, path, errors);
     let volume_names = volumes::names(spec.volumes.as_deref());
     let container_names = container_names(spec, path, errors);
+    let volumes = spec.volumes.as_deref();
+    let volumes = volumes::convert(volumes, &container_names, &path.child("volumes"), errors);
     let no_annotations = Default::default();
     let scope = container::Scope {
         volumes: &volume_names,
@@ -36,7 +40,7 @@ pub(super) fn convert(
         grace: spec
             .termination_grace_period_seconds
             .filter(|seconds| *seconds >= 0),
-        strict: context.source != PodSource::Api,
+        strict: !is_api,
     };
     let init_path = path.child("initContainers");
     let init = spec.init_containers.as_deref().unwrap_or_default();
@@ -72,19 +76,26 @@ pub(super) fn convert(
         ports::check_host_ports(container, host_network, used, &path, errors);
     }
 
+    let ephemeral_containers = match &spec.ephemeral_containers {
+        Some(list) if is_api => {
+            let path = path.child("ephemeralContainers");
+            ephemeral::of_spec(list, host_network, &scope, &path, errors)
+        }
+        _ => Vec::new(),
+    };
     let (priority, priority_class) = scheduling::priority(spec, path, errors);
     let qos = qos::qos_class(init_containers.iter().chain(&containers));
     let converted = PodSpec {
         init_containers,
         containers,
-        ephemeral_containers: Vec::new(),
+        ephemeral_containers,
         readiness_gates: readiness_gates(spec, path, errors),
         volumes,
         restart_policy: restart_policy(spec, path, errors),
         termination_grace_period: grace_period(spec, path, errors),
         active_deadline: deadline(spec, path, errors),
-        node_name: match (context.source, &spec.node_name) {
-            (PodSource::Api, Some(node_name)) => node_name.as_str().into(),
+        node_name: match &spec.node_name {
+            Some(node_name) if is_api => node_name.as_str().into(),
             _ => context.node_name.into(),
         },
         hostname: dns_label(spec.hostname.as_ref(), &path.child("hostname"), errors),
@@ -100,6 +111,28 @@ pub(super) fn convert(
         security: security::pod(spec, &path.child("securityContext"), errors),
         priority,
         priority_class,
+        service_account: service_account(spec),
+        enable_service_links: spec.enable_service_links.unwrap_or(true),
+        image_pull_secrets: spec
+            .image_pull_secrets
+            .iter()
+            .flatten()
+            .filter(|secret| !secret.name.is_empty())
+            .map(|secret| secret.name.as_str().into())
+            .collect(),
+        runtime_class: text(spec.runtime_class_name.as_ref()),
+        overhead: match &spec.overhead {
+            Some(overhead) => requirements::amounts(overhead, &path.child("overhead"), errors),
+            None => ResourceAmounts::default(),
+        },
+        os: spec.os.as_ref().and_then(|os| text(Some(&os.name))),
+        node_selector: if is_api {
+            metadata::strings(spec.node_selector.clone())
+        } else {
+            StringMap::new()
+        },
+        node_affinity: affinity::required(spec),
+        tolerations: scheduling::tolerations(spec, &path.child("tolerations"), errors),
         qos,
     };
     defaults::requests(spec);
@@ -123,7 +156,20 @@ fn container_names(spec: &k8s::PodSpec, path: &Path<'_>, errors: &mut Errors) ->
         "initContainers",
         spec.init_containers.as_deref().unwrap_or_default(),
     );
+    seen.extend(
+        spec.ephemeral_containers
+            .iter()
+            .flatten()
+            .map(|one| one.name.clone()),
+    );
     seen
+}
+
+/// The older name of the field counts where the newer one is missing.
+fn service_account(spec: &k8s::PodSpec) -> Box<str> {
+    text(spec.service_account_name.as_ref())
+        .or_else(|| text(spec.service_account.as_ref()))
+        .unwrap_or_default()
 }
 
 fn restart_policy(spec: &k8s::PodSpec, path: &Path<'_>, errors: &mut Errors) -> RestartPolicy {

@@ -1,14 +1,18 @@
 //! Volumes.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use k8s_openapi::api::core::v1 as k8s;
 
 use super::{
     Errors, Path, names,
+    objects::{Object, default_mode, downward, file, no_user},
     values::{choice, no_way_up, quantity, room},
 };
-use crate::volume::{HostPathCheck, Medium, Volume, VolumeSource};
+use crate::volume::{HostPathCheck, Medium, Projection, Volume, VolumeSource};
+
+/// Default of `expirationSeconds` of a token.
+const TOKEN_LIFETIME: i64 = 3600;
 
 /// The names that mounts may refer to, also those of volumes that are refused.
 pub(super) fn names(volumes: Option<&[k8s::Volume]>) -> HashSet<String> {
@@ -22,6 +26,7 @@ pub(super) fn names(volumes: Option<&[k8s::Volume]>) -> HashSet<String> {
 /// Converts the volumes whose kind is supported; the table refuses the others.
 pub(super) fn convert(
     volumes: Option<&[k8s::Volume]>,
+    containers: &HashSet<String>,
     path: &Path<'_>,
     errors: &mut Errors,
 ) -> Vec<Volume> {
@@ -38,22 +43,126 @@ pub(super) fn convert(
                 errors.duplicate(&name_path, &volume.name);
             }
         }
-        let source = match (&volume.empty_dir, &volume.host_path) {
-            (Some(_), Some(_)) => {
-                errors.forbidden(
-                    &path.child("hostPath"),
-                    "a volume has one source; emptyDir is given too",
-                );
-                continue;
-            }
-            (Some(empty_dir), None) => self::empty_dir(empty_dir, &path.child("emptyDir"), errors),
-            (None, Some(host_path)) => self::host_path(host_path, &path.child("hostPath"), errors),
-            (None, None) => continue,
+        if let Some(source) = source(volume, containers, &path, errors) {
+            converted.push(Volume {
+                name: volume.name.as_str().into(),
+                source,
+            });
+        }
+    }
+    converted
+}
+
+/// The only source; of several, all but the first are mistakes.
+fn source(
+    volume: &k8s::Volume,
+    containers: &HashSet<String>,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) -> Option<VolumeSource> {
+    let mut first: Option<(&str, VolumeSource)> = None;
+    let mut found = |field: &'static str, source: VolumeSource, errors: &mut Errors| {
+        if let Some((other, _)) = &first {
+            let detail = format_args!("a volume has one source; {other} is given too");
+            errors.forbidden(&path.child(field), detail);
+        } else {
+            first = Some((field, source));
+        }
+    };
+    if let Some(source) = &volume.empty_dir {
+        let path = path.child("emptyDir");
+        found("emptyDir", empty_dir(source, &path, errors), errors);
+    }
+    if let Some(source) = &volume.host_path {
+        let path = path.child("hostPath");
+        found("hostPath", host_path(source, &path, errors), errors);
+    }
+    if let Some(source) = &volume.config_map {
+        let object = Object {
+            name: Some(&source.name),
+            items: source.items.as_ref(),
+            optional: source.optional,
         };
-        converted.push(Volume {
-            name: volume.name.as_str().into(),
-            source,
-        });
+        let path = path.child("configMap");
+        no_user(source.default_user, "defaultUser", &path, errors);
+        let object = object.volume(source.default_mode, &path, errors);
+        found("configMap", VolumeSource::ConfigMap(object), errors);
+    }
+    if let Some(source) = &volume.secret {
+        let object = Object {
+            name: source.secret_name.as_ref(),
+            items: source.items.as_ref(),
+            optional: source.optional,
+        };
+        let path = path.child("secret");
+        no_user(source.default_user, "defaultUser", &path, errors);
+        let object = object.volume(source.default_mode, &path, errors);
+        found("secret", VolumeSource::Secret(object), errors);
+    }
+    if let Some(source) = &volume.downward_api {
+        let path = path.child("downwardAPI");
+        let source = VolumeSource::DownwardApi {
+            items: downward(source.items.as_ref(), containers, &path, errors),
+            default_mode: default_mode(source.default_mode, &path, errors),
+        };
+        found("downwardAPI", source, errors);
+    }
+    if let Some(source) = &volume.projected {
+        let path = path.child("projected");
+        let source = VolumeSource::Projected {
+            sources: projections(source, containers, &path, errors),
+            default_mode: default_mode(source.default_mode, &path, errors),
+        };
+        found("projected", source, errors);
+    }
+    first.map(|(_, source)| source)
+}
+
+/// The sources that are supported; the table refuses the others.
+fn projections(
+    projected: &k8s::ProjectedVolumeSource,
+    containers: &HashSet<String>,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) -> Vec<Projection> {
+    let path = path.child("sources");
+    let mut converted = room(projected.sources.as_deref());
+    for (index, source) in projected.sources.iter().flatten().enumerate() {
+        let path = path.index(index);
+        if let Some(source) = &source.config_map {
+            let object = Object {
+                name: Some(&source.name),
+                items: source.items.as_ref(),
+                optional: source.optional,
+            };
+            let object = object.projection(&path.child("configMap"), errors);
+            converted.push(Projection::ConfigMap(object));
+        }
+        if let Some(source) = &source.secret {
+            let object = Object {
+                name: Some(&source.name),
+                items: source.items.as_ref(),
+                optional: source.optional,
+            };
+            let object = object.projection(&path.child("secret"), errors);
+            converted.push(Projection::Secret(object));
+        }
+        if let Some(source) = &source.downward_api {
+            let path = path.child("downwardAPI");
+            converted.push(Projection::DownwardApi {
+                items: downward(source.items.as_ref(), containers, &path, errors),
+            });
+        }
+        if let Some(source) = &source.service_account_token {
+            let path = path.child("serviceAccountToken");
+            no_user(source.user, "user", &path, errors);
+            let seconds = source.expiration_seconds.unwrap_or(TOKEN_LIFETIME);
+            converted.push(Projection::ServiceAccountToken {
+                audience: source.audience.as_deref().unwrap_or_default().into(),
+                expiration: Duration::from_secs(seconds.max(0).unsigned_abs()),
+                path: file(&source.path, &path.child("path"), errors),
+            });
+        }
     }
     converted
 }
@@ -91,11 +200,16 @@ fn empty_dir(
         .as_ref()
         .map(|size| quantity(&path.child("sizeLimit"), &size.0, errors).units());
     if size_limit.is_some() && medium == Medium::Disk {
-        errors.not_yet(
-            &path.child("sizeLimit"),
-            "the size of a volume on disk is not watched yet; use the medium Memory, or leave the \
-             limit out",
-        );
+        let path = path.child("sizeLimit");
+        if errors.are_relaxed() {
+            errors.unenforced(&path, "the size of a volume on disk is not watched");
+        } else {
+            errors.not_yet(
+                &path,
+                "the size of a volume on disk is not watched yet; use the medium Memory, or leave \
+                 the limit out",
+            );
+        }
     }
     VolumeSource::EmptyDir { medium, size_limit }
 }

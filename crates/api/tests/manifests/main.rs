@@ -1,5 +1,6 @@
 //! From the text of a manifest to a pod, and back to the Kubernetes form.
 
+mod api_pods;
 mod broken;
 mod documents;
 mod ephemeral;

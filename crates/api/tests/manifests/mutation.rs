@@ -4,11 +4,16 @@ use proptest::prelude::*;
 use rubelet_api::{
     fields::without_effect,
     manifest::{decode, decode_bytes},
-    parse::{ephemeral_container, parse},
+    objects::references,
+    parse::{api_pod, ephemeral_container, parse},
+    wire::status_from_json,
 };
 use serde_json::{Value, json};
 
-use crate::support::{context, parsed, small};
+use crate::{
+    api_pods::deployed,
+    support::{context, parsed, small},
+};
 
 fn full() -> Value {
     rubelet_yaml::documents(include_str!("full.yaml")).expect("it is YAML")[0]
@@ -86,6 +91,28 @@ proptest! {
             if let Err(errors) = ephemeral_container(&container.to_string(), &base) {
                 prop_assert!(errors.iter().all(|error| !error.message.is_empty()));
             }
+        }
+    }
+
+    #[test]
+    fn a_mutated_pod_of_the_api_server_is_taken_or_refused(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), odd_value()), 1..5),
+    ) {
+        let mut pod = deployed();
+        pod["spec"]["containers"].as_array_mut().expect("a list").extend(
+            full()["spec"]["containers"].as_array().cloned().into_iter().flatten(),
+        );
+        for (index, value) in &changes {
+            let mut left = index.index(nodes(&pod));
+            replace(&mut pod, &mut left, value);
+        }
+        let _ = status_from_json(&pod["status"]);
+        match api_pod(pod, "node1") {
+            Ok(parsed) => {
+                let _ = references(&parsed.pod);
+                prop_assert!(serde_json::from_str::<Value>(&parsed.pod.json).is_ok());
+            }
+            Err(errors) => prop_assert!(errors.iter().all(|error| !error.message.is_empty())),
         }
     }
 

@@ -42,7 +42,7 @@ fn what_is_not_built_is_refused() {
         (
             "/spec/overhead",
             json!({"cpu": 1}),
-            "spec.overhead: Not supported yet: it comes with runtime classes",
+            "spec.overhead: Forbidden: it comes with runtime classes",
         ),
         (
             "/spec/resources",
@@ -57,7 +57,7 @@ fn what_is_not_built_is_refused() {
         (
             "/spec/affinity",
             json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}),
-            "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution: Not supported yet: use nodeSelector, or leave the manifest away from nodes where it should not run",
+            "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution: Forbidden: use nodeSelector, or leave the manifest away from nodes where it should not run",
         ),
         (
             "/spec/volumes",
@@ -71,8 +71,8 @@ fn what_is_not_built_is_refused() {
         ),
         (
             "/spec/volumes",
-            json!([{"name": "a", "projected": {"sources": []}}]),
-            "spec.volumes[0].projected: Not supported yet: projected volumes come with a later release",
+            json!([{"name": "a", "downwardAPI": {"defaultUser": 1}}]),
+            "spec.volumes[0].downwardAPI.defaultUser: Not supported yet: the feature AtomicWriteVolumeUserFields is alpha",
         ),
         (
             "/spec/containers/0/resources",
@@ -146,6 +146,15 @@ fn objects_of_the_api_server_are_refused() {
             json!([{"name": "a", "persistentVolumeClaim": {"claimName": "b"}}]),
             "spec.volumes[0].persistentVolumeClaim",
             "persistent volume claims",
+        ),
+        (
+            "/spec/volumes",
+            json!([{"name": "a", "projected": {"sources": [
+                {"downwardAPI": {}},
+                {"serviceAccountToken": {"path": "token"}},
+            ]}}]),
+            "spec.volumes[0].projected.sources[1].serviceAccountToken",
+            "service accounts",
         ),
         (
             "/spec/containers/0/envFrom",

@@ -8,11 +8,11 @@ section! {
     /// How a caller of the kubelet's port is recognised.
     pub struct Authentication {
         /// By client certificate.
-        x509: X509Authentication = X509Authentication::default(), "x509", Unset, Cluster;
+        x509: X509Authentication = X509Authentication::default(), "x509", Unset, Works;
         /// By bearer token.
         webhook: WebhookAuthentication = WebhookAuthentication::default(), "webhook", Unset, Cluster;
         /// Not at all.
-        anonymous: AnonymousAuthentication = AnonymousAuthentication::default(), "anonymous", Unset, Cluster;
+        anonymous: AnonymousAuthentication = AnonymousAuthentication::default(), "anonymous", Unset, Works;
     }
 }
 
@@ -21,7 +21,7 @@ section! {
     pub struct X509Authentication {
         /// File with the authorities whose client certificates are trusted. Empty switches
         /// certificates off.
-        client_ca_file: String = String::new(), "clientCAFile", Unset, Cluster;
+        client_ca_file: String = String::new(), "clientCAFile", Unset, Works;
     }
 }
 
@@ -40,15 +40,16 @@ section! {
     /// Callers that were not recognised.
     pub struct AnonymousAuthentication {
         /// Whether callers that were not recognised are let in as `system:anonymous`.
-        enabled: bool = false, "enabled", Counts, Cluster;
+        enabled: bool = false, "enabled", Counts, Works;
     }
 }
 
 section! {
     /// What a recognised caller may do.
     pub struct Authorization {
-        /// `Webhook` asks the API server, `AlwaysAllow` does not ask.
-        mode: String = "Webhook".to_owned(), "mode", Unset, Cluster;
+        /// `Webhook` asks the API server, `AlwaysAllow` lets everybody do everything who was recognised
+        /// or let in.
+        mode: String = "Webhook".to_owned(), "mode", Unset, Works;
         /// How long answers of the API server are kept.
         webhook: WebhookAuthorization = WebhookAuthorization::default(), "webhook", Unset, Cluster;
     }

@@ -4,7 +4,7 @@
 //! `k8s.io/component-base`: `--name value`, `--name=value`, `_` for `-`, a boolean may stand alone,
 //! `-v2`, `-v=2` and `-v 2`, and what comes later wins.
 
-use super::{Flag, FlagKind, Flags, Role, labels, table, value};
+use super::{Flag, FlagKind, Flags, labels, table, value};
 use serde_json::Value;
 
 /// Why a command line is refused.
@@ -38,14 +38,6 @@ pub enum FlagError {
         /// What is wrong with it.
         problem: String,
     },
-    /// The flag asks for something that Rubelet can't do.
-    #[error("--{name}: {reason}")]
-    Refused {
-        /// Name of the flag.
-        name: &'static str,
-        /// Why.
-        reason: &'static str,
-    },
     /// An argument that is no flag.
     #[error("unexpected argument {0:?}; every option begins with --")]
     Positional(String),
@@ -54,8 +46,8 @@ pub enum FlagError {
 /// Reads the arguments after the program's name.
 ///
 /// # Errors
-/// A flag is unknown, lacks its value or has a wrong one, or asks for what can't be done. When help or
-/// the version is asked for, flags that can't be honoured are no error.
+/// A flag is unknown, lacks its value or has a wrong one. When help or the version is asked for, flags
+/// that don't go together are no error.
 pub fn parse_flags(args: impl Iterator<Item = String>) -> Result<Flags, FlagError> {
     let mut args = args;
     let mut flags = Flags::default();
@@ -160,14 +152,6 @@ fn unknown(given: String, name: &str) -> FlagError {
 
 fn check(flags: &Flags) -> Result<(), FlagError> {
     for (flag, value) in flags.iter() {
-        if let Role::Refused(reason) = flag.role
-            && value.as_str() != Some("")
-        {
-            return Err(FlagError::Refused {
-                name: flag.name,
-                reason,
-            });
-        }
         let problem = match (flag.name, value) {
             ("node-labels", labels) => labels::problem(labels),
             ("cloud-provider", Value::String(name))
@@ -177,6 +161,11 @@ fn check(flags: &Flags) -> Result<(), FlagError> {
             }
             ("exit-on-lock-contention", Value::Bool(true)) if flags.lock_file().is_none() => {
                 Some("needs --lock-file".to_owned())
+            }
+            ("bootstrap-kubeconfig", Value::String(path))
+                if !path.is_empty() && flags.kubeconfig().is_none() =>
+            {
+                Some("needs --kubeconfig: the file that is written with the certificate".to_owned())
             }
             _ => None,
         };

@@ -1,10 +1,10 @@
 //! `docs/configuration.md`.
 
-use super::{cell, shown};
+use super::{cell, meaning, shown};
 use crate::field::{Effect, Field, Kind, Zero, each_leaf};
 use crate::fields::{API_VERSION, KIND, KubeletConfiguration};
 use crate::flags::{Role, all_flags};
-use crate::gates::{Gate, Stage, Whose};
+use crate::gates::{Gate, GateEffect, Stage, Whose};
 use crate::rubelet_options::RubeletOptions;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -32,8 +32,11 @@ pub fn configuration_markdown() -> String {
          mappings by key, everything else replaces, and `null` takes a value back. Flags come last. \
          `rubelet config show --origin` says for each value where it came from.\n\
          \n\
-         Without `--config` the kubelet has other defaults than with it: an open read-only port and no \
-         authentication. Rubelet has one set of defaults, the one below.\n\
+         Without `--config` the kubelet has other defaults than with it: `authentication.anonymous.enabled: \
+         true`, `authentication.webhook.enabled: false`, `authorization.mode: AlwaysAllow` and \
+         `readOnlyPort: 10255`. On a node of a cluster (`--kubeconfig`) Rubelet has them too, and warns. Alone \
+         on a machine it has the defaults below, and its HTTPS server runs only where `enableServer: true` or \
+         `port` is given.\n\
          \n\
          An unknown field, a field given twice or a bad value is an error that names file, line and \
          field, and nothing starts.\n\
@@ -41,7 +44,8 @@ pub fn configuration_markdown() -> String {
          The column *Effect* says what a field does in Rubelet today:\n\
          \n\
          - **works**: what it does in the kubelet.\n\
-         - **cluster**: matters only on a node of a cluster. It is read and checked.\n\
+         - **cluster**: does that on a node of a cluster; alone on a machine it is read and checked.\n\
+         - **partly**: does a part of that, as a warning at the start says; see the column *Meaning*.\n\
          - **not yet**: is read and checked, and has no effect yet. Setting it to something other than \
          its default gives a warning at the start.\n\
          \n\
@@ -66,21 +70,20 @@ fn to_value<T: serde::Serialize>(value: &T) -> Value {
 }
 
 fn counts(page: &mut String) {
-    let mut by_effect = [
-        (Effect::Works, 0),
-        (Effect::Cluster, 0),
-        (Effect::NotYet, 0),
+    let effects = [
+        Effect::Works,
+        Effect::Cluster,
+        Effect::Partly(""),
+        Effect::NotYet,
     ];
+    let mut by_effect = effects.map(|effect| (effect.name(), 0));
     each_leaf(KubeletConfiguration::FIELDS, "", &mut |_, field| {
         for (effect, count) in &mut by_effect {
-            *count += u32::from(*effect == field.effect);
+            *count += u32::from(*effect == field.effect.name());
         }
     });
     let total: u32 = by_effect.iter().map(|(_, count)| count).sum();
-    let parts: Vec<String> = by_effect
-        .iter()
-        .map(|(effect, count)| format!("{} {count}", effect.name()))
-        .collect();
+    let parts = by_effect.map(|(effect, count)| format!("{effect} {count}"));
     writeln!(page, "{total} fields: {}.\n", parts.join(", ")).expect("a String takes any text");
 }
 
@@ -103,7 +106,7 @@ fn table(page: &mut String, fields: &'static [Field], prefix: &str, defaults: &V
             "| `{path}` | {} | {default}{mark} | {} | {flag} | {} |",
             type_name(field.kind),
             field.effect.name(),
-            cell(field.help),
+            cell(&meaning(field)),
         )
         .expect("a String takes any text");
     });
@@ -148,9 +151,10 @@ fn gates(page: &mut String) {
         "## Feature gates\n\n\
          `featureGates` takes every name that Kubernetes 1.36 has, so that one list serves all \
          components of a cluster; an unknown name is an error, and so is another value for a gate that \
-         is fixed. `AllAlpha` and `AllBeta` set a whole stage. These are the kubelet's own; *checks* means \
-         that the gate decides which configurations are valid. All others have no effect yet, and \
-         setting one to something other than its default gives a warning.\n\n\
+         is fixed. `AllAlpha` and `AllBeta` set a whole stage. These are the kubelet's own; *works* means \
+         that the gate switches something on or off, *checks* that it decides which configurations are \
+         valid. All others have no effect yet, and setting one to something other than its default gives a \
+         warning.\n\n\
          | Gate | Stage | Default | Effect |\n|---|---|---|---|\n",
     );
     for gate in Gate::all()
@@ -164,10 +168,11 @@ fn gates(page: &mut String) {
             Stage::Deprecated => "deprecated",
         };
         let fixed = if gate.locked { ", fixed" } else { "" };
-        let effect = match (gate.locked, gate.has_effect()) {
+        let effect = match (gate.locked, gate.effect()) {
             (true, _) => "",
-            (false, true) => "checks",
-            (false, false) => "not yet",
+            (false, GateEffect::Switches) => "works",
+            (false, GateEffect::Checks) => "checks",
+            (false, GateEffect::Nothing) => "not yet",
         };
         writeln!(
             page,

@@ -1,6 +1,6 @@
 //! `docs/flags.md` and the text of `--help`.
 
-use super::{cell, field_at, shown};
+use super::{cell, field_at, meaning, shown};
 use crate::field::Effect;
 use crate::fields::KubeletConfiguration;
 use crate::flags::{Flag, Role, all_flags};
@@ -24,12 +24,9 @@ pub fn flags_markdown() -> String {
          | Flag | Value | Default | Effect | Meaning |\n|---|---|---|---|---|\n"
         .to_owned();
     for flag in all_flags() {
-        let (effect, reason) = match flag.role {
-            Role::Own(effect) => (effect.name(), ""),
-            Role::Refused(reason) => ("refused", reason),
-            Role::Field(_) | Role::Ignored(_) => continue,
-        };
-        row(&mut page, flag, effect, &sentence(flag.help, reason));
+        if let Role::Own(effect) = flag.role {
+            row(&mut page, flag, effect.name(), &sentence(flag.help, ""));
+        }
     }
     page.push_str(
         "\n## Flags that set a field\n\
@@ -49,7 +46,7 @@ pub fn flags_markdown() -> String {
                 cell(flag.kind.example()),
                 shown(&default_of(path)),
                 field.effect.name(),
-                cell(field.help),
+                cell(&meaning(field)),
             )
             .expect("a String takes any text");
         }
@@ -106,11 +103,11 @@ pub fn flags_help() -> String {
         .filter_map(|flag| {
             let value = flag.kind.example().to_owned();
             match flag.role {
-                Role::Own(Effect::Works) => Some((flag.name, value, flag.help)),
+                Role::Own(Effect::Works | Effect::Cluster) => Some((flag.name, value, flag.help)),
                 Role::Field(path) => field_at(path)
-                    .filter(|field| field.effect == Effect::Works)
+                    .filter(|field| field.effect != Effect::NotYet)
                     .map(|field| (flag.name, value, field.help.trim())),
-                Role::Own(_) | Role::Ignored(_) | Role::Refused(_) => None,
+                Role::Own(_) | Role::Ignored(_) => None,
             }
         })
         .collect();

@@ -95,7 +95,7 @@ pub(super) fn container_files(
     pod_ips: &[Box<str>],
 ) -> Result<ContainerFiles, HostError> {
     let dirs = folders::dirs(inner, &pod.uid)?;
-    let mounted = folders::volumes(inner, pod)?;
+    let mounted = folders::mounted(inner, pod)?;
     let mut sub_paths = BTreeMap::new();
     for (index, mount) in container.mounts.iter().enumerate() {
         let path = match &mount.sub_path {

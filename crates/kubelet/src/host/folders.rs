@@ -1,43 +1,67 @@
 //! Making and removing what a pod has on the host.
 
-use std::{collections::BTreeSet, fs, io};
+use std::{collections::BTreeSet, fs, io, sync::Arc};
 
-use rubelet_api::pod::Pod;
+use rubelet_api::{downward::Allocatable, objects::PodObjects, pod::Pod};
 use rubelet_base::{ErrorChain, PodName, PodUid};
 use rubelet_logs::{folders, layout::PodLogDir, links::remove_dangling_links};
 use rubelet_node_plan::{check_sysctls, memory_volume_bound};
-use rubelet_volumes::{PodDirs, VolumeSettings};
+use rubelet_volumes::{MountedVolumes, PodDirs, VolumeSettings};
 use tracing::warn;
 
 use super::Inner;
-use crate::{pod_host::HostError, runtime_state::CgroupDriver};
+use crate::{objects::FAILED_MOUNT, pod_host::HostError, runtime_state::CgroupDriver};
 
 /// Folders, cgroup, volumes and log folder.
 pub(super) fn prepare(
     inner: &Inner,
     pod: &Pod,
     driver: Option<CgroupDriver>,
+    objects: &PodObjects,
 ) -> Result<(), HostError> {
     check_sysctls(pod, &inner.settings.allowed_unsafe_sysctls)
         .map_err(|error| HostError::new("SysctlForbidden", &error))?;
     inner.cgroups.ensure(pod, driver)?;
-    volumes(inner, pod)?;
+    volumes(inner, pod, objects)?;
     let logs = inner.log_dir(&pod.name, &pod.uid)?;
     folders::create_pod_log_dir(&logs)
         .map_err(|error| HostError::new("FailedCreatePodLogDir", &error))
 }
 
-/// The pod's volumes, made if they are not there.
-pub(super) fn volumes(
-    inner: &Inner,
-    pod: &Pod,
-) -> Result<rubelet_volumes::MountedVolumes, HostError> {
+/// The pod's volumes, made if they are not there, with what is in their objects now.
+pub(super) fn volumes(inner: &Inner, pod: &Pod, objects: &PodObjects) -> Result<(), HostError> {
     let dirs = dirs(inner, &pod.uid)?;
-    let settings = VolumeSettings {
-        memory_bound: memory_volume_bound(pod, inner.settings.machine.memory),
-    };
-    rubelet_volumes::prepare(pod, &dirs, &settings)
-        .map_err(|error| HostError::new("FailedMount", &error))
+    let mounted = rubelet_volumes::prepare(pod, &dirs, &settings(inner, pod), objects)
+        .map_err(|error| HostError::new(FAILED_MOUNT, &error))?;
+    inner.mounted().insert(pod.uid.clone(), Arc::new(mounted));
+    Ok(())
+}
+
+/// The files of volumes that are made from objects, as those are now.
+pub(super) fn refresh(inner: &Inner, pod: &Pod, objects: &PodObjects) -> Result<(), HostError> {
+    let dirs = dirs(inner, &pod.uid)?;
+    rubelet_volumes::refresh(pod, &dirs, &settings(inner, pod), objects)
+        .map_err(|error| HostError::new(FAILED_MOUNT, &error))
+}
+
+fn settings(inner: &Inner, pod: &Pod) -> VolumeSettings {
+    let machine = &inner.settings.machine;
+    VolumeSettings {
+        memory_bound: memory_volume_bound(pod, machine.memory),
+        allocatable: Allocatable {
+            cpu: machine.cpus.saturating_mul(1000),
+            memory: machine.memory,
+        },
+    }
+}
+
+/// Where the pod's volumes are.
+pub(super) fn mounted(inner: &Inner, pod: &Pod) -> Result<Arc<MountedVolumes>, HostError> {
+    let mounted = inner.mounted().get(&pod.uid).map(Arc::clone);
+    mounted.ok_or_else(|| HostError {
+        reason: FAILED_MOUNT,
+        message: "the pod's volumes were not prepared".to_owned(),
+    })
 }
 
 pub(super) fn dirs(inner: &Inner, uid: &PodUid) -> Result<PodDirs, HostError> {
@@ -48,6 +72,7 @@ pub(super) fn dirs(inner: &Inner, uid: &PodUid) -> Result<PodDirs, HostError> {
 /// same when one part fails.
 pub(super) fn clean_up(inner: &Inner, name: &PodName, uid: &PodUid) -> Result<(), HostError> {
     let mut failed = Vec::new();
+    inner.mounted().remove(uid);
     match dirs(inner, uid) {
         Ok(dirs) => {
             if let Err(error) = rubelet_volumes::cleanup(&dirs) {

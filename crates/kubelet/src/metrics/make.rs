@@ -63,6 +63,25 @@ impl<'a> Maker<'a> {
         self.register(IntCounterVec::new(Opts::new(name, alpha(help)), &[label]))
     }
 
+    pub(super) fn histograms_by(
+        &self,
+        name: &str,
+        help: &str,
+        buckets: &[f64],
+        labels: &[&str],
+    ) -> HistogramVec {
+        let options = HistogramOpts::new(name, alpha(help)).buckets(buckets.to_vec());
+        self.register(HistogramVec::new(options, labels))
+    }
+
+    pub(super) fn counters_by(&self, name: &str, help: &str, labels: &[&str]) -> IntCounterVec {
+        self.register(IntCounterVec::new(Opts::new(name, alpha(help)), labels))
+    }
+
+    pub(super) fn gauges_by(&self, name: &str, help: &str, labels: &[&str]) -> IntGaugeVec {
+        self.register(IntGaugeVec::new(Opts::new(name, alpha(help)), labels))
+    }
+
     pub(super) fn gauge(&self, name: &str, help: &str) -> IntGauge {
         self.register(IntGauge::new(name, alpha(help)))
     }

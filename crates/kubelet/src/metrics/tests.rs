@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use rubelet_cri::CALLS;
 
-use super::{NodeMetrics, PlegNow, SyncKind, operation_type};
+use super::{HttpLabels, NodeMetrics, PlegNow, SyncKind, operation_type};
 
 fn lines_of<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     let ours = |line: &&str| line.split([' ', '{']).any(|word| word == name);
@@ -135,6 +135,17 @@ fn all_names() -> String {
     metrics.pleg.event("STOPPED");
     metrics.runtime.call_ended("Version", Duration::ZERO, false);
     metrics.pods.synced(SyncKind::Create, Duration::ZERO);
+    let labels = HttpLabels {
+        method: "GET",
+        path: "pods",
+        server_type: "readwrite",
+        long_running: false,
+    };
+    metrics.http.began(&labels);
+    metrics.http.answered(&labels, 200);
+    metrics.http.ended(&labels, Duration::ZERO);
+    let api = &metrics.api;
+    api.request_ended("GET", "host", None, Duration::ZERO);
     metrics.render()
 }
 
@@ -162,4 +173,33 @@ fn the_text_is_well_formed_and_every_name_is_documented() {
         assert!(value.parse::<f64>().is_ok(), "{line}");
         assert!(names.iter().any(|known| name.starts_with(known)), "{line}");
     }
+}
+
+#[test]
+fn requests_are_counted_as_the_kubelet_counts_them_and_refusals_by_their_code() {
+    let metrics = NodeMetrics::new();
+    let labels = HttpLabels {
+        method: "GET",
+        path: "pods",
+        server_type: "readwrite",
+        long_running: false,
+    };
+    metrics.http.began(&labels);
+    metrics.http.answered(&labels, 401);
+    metrics.http.began(&labels);
+    metrics.http.ended(&labels, Duration::from_millis(3));
+    let text = metrics.render();
+    let values = "long_running=\"false\",method=\"GET\",path=\"pods\",server_type=\"readwrite\"";
+    for (name, value) in [
+        ("kubelet_http_requests_total", 2),
+        ("kubelet_http_inflight_requests", 1),
+        ("kubelet_http_requests_duration_seconds_count", 1),
+    ] {
+        let line = format!("{name}{{{values}}} {value}\n");
+        assert!(text.contains(&line), "{line}{text}");
+    }
+    assert_eq!(
+        lines_of(&text, "rubelet_http_responses_total")[2],
+        "rubelet_http_responses_total{code=\"401\",path=\"pods\",server_type=\"readwrite\"} 1"
+    );
 }

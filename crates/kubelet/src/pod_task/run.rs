@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use rubelet_api::{pod::Pod, status::PodStatus};
+use rubelet_api::{
+    pod::{Pod, PodSource},
+    status::PodStatus,
+};
 use rubelet_base::{ContainerId, PodUid, Seq};
 use rubelet_pod_plan::{
     History, Intents, ObservedPod, PodPlan, PodSnapshot, ProbeOutcomes, Target, plan, transitions,
@@ -12,7 +15,8 @@ use tokio::{sync::watch, time::Instant};
 use tracing::{debug, info, warn};
 
 use super::{
-    Control, PodContext, PodEntry, apply::Unfinished, ephemeral, repeats::Repeats, round::Round,
+    Control, PodContext, PodEntry, apply::Unfinished, draws::Draws, ephemeral, repeats::Repeats,
+    round::Round,
 };
 use crate::{
     events::EventType, pleg::Observation, records::PodRecord, runtime_state::RuntimeState,
@@ -26,7 +30,7 @@ pub struct PodTask {
     pub(super) history: History,
     pub(super) observed: Arc<ObservedPod>,
     observations: watch::Receiver<Observation>,
-    status: Option<PodStatus>,
+    pub(super) status: Option<PodStatus>,
     /// A finished pod was edited, or one that was being removed is wanted again: remove what is
     /// left of it and start anew.
     anew: bool,
@@ -45,6 +49,7 @@ pub struct PodTask {
     pub(super) unfinished: BTreeMap<ContainerId, Unfinished>,
     /// The pod that the host was last prepared for; an edit may want another cgroup.
     pub(super) prepared: Option<Arc<Pod>>,
+    pub(super) draws: Draws,
 }
 
 /// How a pod's task ended.
@@ -67,6 +72,8 @@ impl PodTask {
         let observations = context.pleg.observe(&pod.uid, &pod.name);
         let outcomes = context.prober.outcomes(&pod.uid);
         context.host.track(&pod);
+        context.objects.track(&pod);
+        let draws = Draws::new(context.objects.changes(&pod.uid));
         let definition = definition_of(&pod);
         let mut anew = false;
         let mut generation = 1;
@@ -100,6 +107,7 @@ impl PodTask {
             generation,
             unfinished: BTreeMap::new(),
             prepared: None,
+            draws,
         }
     }
 
@@ -152,9 +160,13 @@ impl PodTask {
                 .ended(&self.context.metrics.pods, target, is_last);
             if is_last {
                 self.context.pleg.sync_ended(&uid);
-                self.context.board.remove(&uid);
+                // The table knows whether the API server still names a pod of its own.
+                if self.pod.source != PodSource::Api {
+                    self.context.board.remove(&uid);
+                }
                 self.context.pleg.forget(&uid);
                 self.context.prober.forget(&uid);
+                self.context.objects.forget(&uid);
                 self.context.intents.remove(&uid).await;
                 return TaskEnd { uid };
             }
@@ -183,6 +195,9 @@ impl PodTask {
                     self.pod = pod;
                     self.repeats = Repeats::default();
                     self.context.host.track(&self.pod);
+                    self.context.objects.track(&self.pod);
+                    self.draws
+                        .follow(self.context.objects.changes(&self.pod.uid));
                     let containers: Vec<_> = self.pod.spec.all_containers().collect();
                     self.history.retain(&containers);
                     self.history.sandbox = None;
@@ -226,6 +241,14 @@ impl PodTask {
         self.ephemeral = wanted;
     }
 
+    /// The API server counts the versions of its pods; those of others are counted here.
+    fn generation_of_pod(&self) -> i64 {
+        match self.pod.generation {
+            0 => self.generation,
+            generation => generation,
+        }
+    }
+
     fn plan(&mut self, target: Target) -> PodPlan {
         let outcomes = Arc::clone(&self.outcomes.borrow_and_update());
         let intents = Arc::clone(&self.intents.borrow_and_update());
@@ -238,7 +261,7 @@ impl PodTask {
             settings: &self.context.settings,
             probes: &outcomes,
             intents: &intents,
-            generation: self.generation,
+            generation: self.generation_of_pod(),
         };
         plan(&snapshot, self.context.clock.now())
     }
@@ -272,6 +295,7 @@ impl PodTask {
             why: plan.why.clone(),
             history: Arc::new(self.history.clone()),
             wake_at: plan.wake_at,
+            finished: false,
         };
         let ip = plan.status.pod_ips.first().map_or("", |ip| &**ip);
         context.prober.set(&self.pod, ip, plan.probes.clone());
@@ -306,8 +330,13 @@ impl PodTask {
 
     /// Waits for a change of anything a plan depends on.
     async fn idle(&mut self, wait: Option<Duration>) {
-        // Cancel safety: watch receivers keep what was not seen; the timer is computed anew.
+        let waits = self.drawing();
+        let source = Arc::clone(&self.context.objects);
+        let mut news = None;
+        // Cancel safety: watch receivers keep what was not seen; the timer is computed anew; objects
+        // are read again.
         tokio::select! {
+            found = self.draws.next(&*source, &self.pod, waits) => news = Some(found),
             changed = self.control.changed() => {
                 if changed.is_err() {
                     // The agent stops; its task set ends this task.
@@ -318,6 +347,9 @@ impl PodTask {
             Ok(()) = self.outcomes.changed() => {}
             Ok(()) = self.intents.changed() => {}
             () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {}
+        }
+        if let Some(news) = news {
+            self.drawn(news).await;
         }
         self.round.woken();
     }

@@ -14,7 +14,7 @@ use super::{
     PodTask, StartFailure,
     apply::{Flow, removal},
 };
-use crate::{events::EventType, images::PresentImage};
+use crate::{events::EventType, images::PresentImage, objects::CONFIG_ERROR};
 
 /// What became of a start.
 enum Started {
@@ -178,9 +178,16 @@ impl PodTask {
         };
         let driver = context.runtime_state.borrow().cgroup_driver;
         if !self.is_prepared() {
-            host.prepare(&self.pod, driver)
-                .await
-                .map_err(|error| StartFailure::new("CreateContainerConfigError", error.message))?;
+            let prepared = match self.volume_objects().await {
+                Ok(objects) => host.prepare(&self.pod, driver, &objects).await,
+                Err(error) => Err(error),
+            };
+            prepared.map_err(|error| {
+                let kind = EventType::Warning;
+                let recorder = &self.context.recorder;
+                recorder.pod(&self.pod, None, kind, error.reason, &error.message);
+                StartFailure::new(CONFIG_ERROR, error.message)
+            })?;
         }
         let config = self.container_config(container, count, image).await?;
         let attempt = self
@@ -191,7 +198,7 @@ impl PodTask {
         let (inputs, _) = host
             .sandbox_inputs(&self.pod, attempt, driver)
             .await
-            .map_err(|error| StartFailure::new("CreateContainerConfigError", error.message))?;
+            .map_err(|error| StartFailure::new(CONFIG_ERROR, error.message))?;
         let id = self.create(container, sandbox, config, inputs).await?;
         self.start_by_id(container, &id, count).await?;
         Ok(id)

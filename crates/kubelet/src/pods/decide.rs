@@ -18,6 +18,8 @@ pub(super) struct TaskView {
     pub(super) name: PodName,
     /// What it was last told to run; `None` once it was told to remove the pod.
     pub(super) running: Option<Arc<Pod>>,
+    /// With which grace it was told to remove the pod.
+    pub(super) grace: Duration,
 }
 
 /// What to do about one pod.
@@ -27,8 +29,10 @@ pub(super) enum TableAction {
     Spawn(Arc<Pod>),
     /// Tell the task of an edit.
     Update(Arc<Pod>),
-    /// Tell the task to remove the pod.
+    /// Tell the task to remove the pod, or to do it sooner.
     Remove(PodUid, Duration),
+    /// Start a task that removes a pod which the API server wants deleted.
+    SpawnRemoval(Arc<Pod>, Duration),
     /// Start a task that removes a pod which no source wants.
     RemoveOrphan(RuntimePod),
     /// Start a task that removes the folder of a pod which nobody else knows.
@@ -49,6 +53,8 @@ pub(super) struct TableSnapshot<'a> {
     pub(super) on_disk: &'a BTreeSet<PodUid>,
     /// Pods whose task died and is not to be started again yet.
     pub(super) resting: &'a BTreeSet<PodUid>,
+    /// Pods of which nothing is left, or that were rejected, as long as their source names them.
+    pub(super) finished: &'a BTreeSet<PodUid>,
 }
 
 /// Compares. A pod whose name is still in use by another UID waits until that one is gone; a pod
@@ -67,30 +73,30 @@ pub(super) fn decide(snapshot: &TableSnapshot<'_>) -> Vec<TableAction> {
         .chain(strangers.map(|pod| &pod.name))
         .collect();
     for (uid, task) in snapshot.tasks {
-        if let Some(pod) = &task.running
-            && !snapshot.desired.contains_key(uid)
-        {
-            let grace = pod
-                .spec
-                .termination_grace_period
-                .max(Duration::from_secs(1));
+        if let Some(grace) = grace_of_removal(task, snapshot.desired.get(uid)) {
             actions.push(TableAction::Remove(uid.clone(), grace));
         }
     }
-    for (uid, pod) in snapshot.desired {
+    for (uid, pod) in in_order(snapshot.desired) {
         match snapshot.tasks.get(uid) {
             Some(TaskView {
                 running: Some(running),
                 ..
             }) => {
-                if !Arc::ptr_eq(running, pod) {
+                if pod.deletion.is_none() && !Arc::ptr_eq(running, pod) {
                     actions.push(TableAction::Update(Arc::clone(pod)));
                 }
             }
             Some(TaskView { running: None, .. }) => {}
             None => {
-                if !snapshot.resting.contains(uid) && names.insert(&pod.name) {
-                    actions.push(TableAction::Spawn(Arc::clone(pod)));
+                let rests = snapshot.resting.contains(uid) || snapshot.finished.contains(uid);
+                if !rests && names.insert(&pod.name) {
+                    actions.push(match &pod.deletion {
+                        Some(deletion) => {
+                            TableAction::SpawnRemoval(Arc::clone(pod), at_least(deletion.grace))
+                        }
+                        None => TableAction::Spawn(Arc::clone(pod)),
+                    });
                 }
             }
         }
@@ -110,4 +116,30 @@ pub(super) fn decide(snapshot: &TableSnapshot<'_>) -> Vec<TableAction> {
         actions.extend(leftovers.cloned().map(TableAction::RemoveLeftover));
     }
     actions
+}
+
+/// The order in which pods are taken in: those of manifests first, then the older ones.
+fn in_order(desired: &BTreeMap<PodUid, Arc<Pod>>) -> Vec<(&PodUid, &Arc<Pod>)> {
+    let mut pods: Vec<_> = desired.iter().collect();
+    pods.sort_by_key(|(_, pod)| (pod.source, pod.created));
+    pods
+}
+
+/// With which grace a task is to remove its pod, if that is news to it: its source names the pod no
+/// more, or wants it deleted, or sooner than before.
+fn grace_of_removal(task: &TaskView, wanted: Option<&Arc<Pod>>) -> Option<Duration> {
+    let deletion = wanted.and_then(|pod| pod.deletion);
+    match (&task.running, wanted, deletion) {
+        (Some(pod), None, _) => Some(at_least(pod.spec.termination_grace_period)),
+        (Some(_), Some(_), Some(deletion)) => Some(at_least(deletion.grace)),
+        (None, Some(_), Some(deletion)) => {
+            Some(at_least(deletion.grace)).filter(|grace| *grace < task.grace)
+        }
+        _ => None,
+    }
+}
+
+/// The shortest grace there is (kubelet: `minimumGracePeriodInSeconds`).
+fn at_least(grace: Duration) -> Duration {
+    grace.max(Duration::from_secs(1))
 }

@@ -49,6 +49,9 @@ fn pod(uid: &PodUid, name: PodName, source: PodSource, grace: Duration, node_nam
         name,
         labels: BTreeMap::new(),
         annotations: BTreeMap::new(),
+        generation: 0,
+        created: None,
+        deletion: None,
         source,
         spec: PodSpec {
             restart_policy: RestartPolicy::Never,

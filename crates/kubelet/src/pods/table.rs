@@ -28,7 +28,8 @@ use crate::{
     events::{EventType, Subject},
     heartbeat::{HEARTBEAT, Heartbeat},
     pleg::{RelistState, RuntimePod},
-    pod_task::{Control, PodContext, PodEntry, PodTask, TaskEnd},
+    pod_task::{Control, PodBoard, PodContext, PodEntry, PodTask, TaskEnd},
+    records::PodRecord,
 };
 
 /// What each source wants, level-triggered.
@@ -51,6 +52,8 @@ pub struct PodTable {
     died: BTreeMap<PodUid, Death>,
     /// Pods that are shown although they have no task yet.
     shown: BTreeSet<PodUid>,
+    /// Pods of which nothing is left, or that were rejected, as long as their source names them.
+    finished: BTreeSet<PodUid>,
 }
 
 /// A task that died; it is started again after a pause.
@@ -91,7 +94,23 @@ impl PodTable {
             gone: BTreeMap::new(),
             died: BTreeMap::new(),
             shown: BTreeSet::new(),
+            finished: BTreeSet::new(),
         }
+    }
+
+    pub(super) fn context(&self) -> &PodContext {
+        &self.context
+    }
+
+    /// The pods that have a task which keeps them running.
+    pub(super) fn working_on(&self) -> impl Iterator<Item = Arc<Pod>> {
+        let views = self.tasks.values();
+        views.filter_map(|entry| entry.view.running.clone())
+    }
+
+    /// No task is started for this pod as long as its source names it.
+    pub(super) fn finished(&mut self, uid: &PodUid) {
+        self.finished.insert(uid.clone());
     }
 
     /// Keeps tasks as the sources want them, for ever.
@@ -100,6 +119,7 @@ impl PodTable {
         loop {
             let listed = self.relists.borrow_and_update().seq > Seq::ZERO;
             let (desired, all_ready) = self.desired();
+            self.let_go(&desired);
             if listed {
                 self.reconcile(&desired, all_ready).await;
             }
@@ -150,7 +170,7 @@ impl PodTable {
         }
         let mut shown = BTreeSet::new();
         for (uid, pod) in desired {
-            if self.tasks.contains_key(uid) {
+            if self.tasks.contains_key(uid) || self.finished.contains(uid) {
                 continue;
             }
             shown.insert(uid.clone());
@@ -162,10 +182,10 @@ impl PodTable {
             }
             let record = self.context.records.load(uid).await;
             let now = self.context.clock.now();
-            let status = record.map_or_else(
-                || waiting(pod, &self.context.settings, now),
-                |old| old.status,
-            );
+            let status = record
+                .map(|old| old.status)
+                .or_else(|| self.context.cluster.published(uid))
+                .unwrap_or_else(|| waiting(pod, &self.context.settings, now));
             let (pod, why) = (Arc::clone(pod), Vec::new());
             board.set(
                 uid.clone(),
@@ -176,10 +196,26 @@ impl PodTable {
                     why,
                     history: Arc::default(),
                     wake_at: None,
+                    finished: false,
                 },
             );
         }
         self.shown = shown;
+    }
+
+    /// Forgets pods that were finished with and that their source names no more, and lets go of
+    /// those that were rejected and are to be deleted.
+    fn let_go(&mut self, desired: &BTreeMap<PodUid, Arc<Pod>>) {
+        let board = &self.context.board;
+        self.finished.retain(|uid| {
+            let wanted = desired.get(uid);
+            match wanted {
+                None => board.remove(uid),
+                Some(pod) if pod.deletion.is_some() => finish(board, uid),
+                Some(_) => {}
+            }
+            wanted.is_some()
+        });
     }
 
     async fn reconcile(&mut self, desired: &BTreeMap<PodUid, Arc<Pod>>, all_ready: bool) {
@@ -192,6 +228,7 @@ impl PodTable {
         let resting = self.died.iter().filter(|(_, death)| death.until > now);
         let actions = decide(&TableSnapshot {
             resting: &resting.map(|(uid, _)| uid.clone()).collect(),
+            finished: &self.finished,
             desired,
             all_ready,
             tasks: &views.collect(),
@@ -199,7 +236,7 @@ impl PodTable {
             on_disk: &self.on_disk,
         });
         for action in actions {
-            self.apply(action).await;
+            self.apply(action, &runtime).await;
         }
     }
 
@@ -215,9 +252,12 @@ impl PodTable {
             .collect()
     }
 
-    async fn apply(&mut self, action: TableAction) {
+    async fn apply(&mut self, action: TableAction, runtime: &[RuntimePod]) {
         match action {
             TableAction::Spawn(pod) => {
+                if let Err(rejection) = self.admit(&pod, runtime).await {
+                    return self.reject(&pod, &rejection);
+                }
                 info!(pod = %pod.name, uid = %pod.uid, source = pod.source.as_str(), "Pod is wanted");
                 self.spawn(Arc::clone(&pod), Some(pod), None).await;
             }
@@ -232,9 +272,18 @@ impl PodTable {
                 let since = self.context.clock.now();
                 if let Some(entry) = self.tasks.get_mut(&uid) {
                     info!(pod = %entry.view.name, %uid, ?grace, "Pod is no longer wanted");
+                    let since = match *entry.control.borrow() {
+                        Control::Remove { since, .. } => since,
+                        Control::Run(_) => since,
+                    };
                     entry.view.running = None;
+                    entry.view.grace = grace;
                     entry.control.send_replace(Control::Remove { grace, since });
                 }
+            }
+            TableAction::SpawnRemoval(pod, grace) => {
+                info!(pod = %pod.name, uid = %pod.uid, ?grace, "Pod is to be deleted");
+                self.spawn(pod, None, Some(grace)).await;
             }
             TableAction::RemoveOrphan(found) => {
                 info!(pod = %found.name, uid = %found.uid, "The runtime holds a pod that no source wants");
@@ -260,10 +309,16 @@ impl PodTable {
             None => Control::Run(Arc::clone(&pod)),
         };
         let (sender, receiver) = watch::channel(control);
-        let record = self.context.records.load(&uid).await;
+        let mut record = self.context.records.load(&uid).await;
+        if record.is_none()
+            && let Some(status) = self.context.cluster.published(&uid)
+        {
+            record = Some(PodRecord::of_status(&pod.name, status));
+        }
         let view = TaskView {
             name: pod.name.clone(),
             running,
+            grace: remove.unwrap_or_default(),
         };
         let intents = self.context.intents.watch(&uid).await;
         let task = PodTask::new(Arc::clone(&self.context), pod, receiver, intents, record);
@@ -291,6 +346,15 @@ impl PodTable {
                 self.on_disk.remove(&uid);
                 self.died.remove(&uid);
                 self.gone.insert(uid.clone(), self.context.pleg.now());
+                // The API server keeps a pod that it wants deleted until it hears of this.
+                let (desired, _) = self.desired();
+                let deleted = desired.get(&uid).is_some_and(|pod| pod.deletion.is_some());
+                if deleted {
+                    finish(&self.context.board, &uid);
+                    self.finished(&uid);
+                } else {
+                    self.context.board.remove(&uid);
+                }
             }
             // The pod is taken up again after a pause, from its record.
             Err(error) => {
@@ -314,6 +378,19 @@ impl PodTable {
             }
         }
         self.tasks.remove(&uid);
+    }
+}
+
+/// Says on the board that nothing is left of a pod.
+fn finish(board: &PodBoard, uid: &PodUid) {
+    if let Some(entry) = board.get(uid)
+        && !entry.finished
+    {
+        let finished = PodEntry {
+            finished: true,
+            ..(*entry).clone()
+        };
+        board.set(uid.clone(), finished);
     }
 }
 

@@ -6,7 +6,8 @@ use std::{
     time::Duration,
 };
 
-use rubelet_api::pod::Pod;
+use jiff::Timestamp;
+use rubelet_api::pod::{Deletion, Pod};
 use rubelet_base::{PodName, PodUid};
 
 use super::{
@@ -47,15 +48,19 @@ struct Table {
     runtime: &'static [&'static str],
     on_disk: &'static [&'static str],
     resting: &'static [&'static str],
+    finished: &'static [&'static str],
+    /// Pods that the API server wants deleted within so many seconds.
+    deleted: &'static [(&'static str, u64)],
 }
 
 impl Table {
-    /// Actions in short: `spawn a/1`, `update a/1`, `remove a/1 7s`, `orphan a/1`, `leftover a/1`.
+    /// Actions in short: `spawn a/1`, `update a/1`, `remove a/1 7s`, `spawn-removal a/1 7s`,
+    /// `orphan a/1`, `leftover a/1`.
     fn decide(&self) -> Vec<String> {
         let desired: BTreeMap<PodUid, _> = self
             .desired
             .iter()
-            .map(|uid| (PodUid::from(*uid), pod(uid)))
+            .map(|uid| (PodUid::from(*uid), self.wanted(uid)))
             .collect();
         let view = |(uid, told): &(&str, Told)| {
             let running = match told {
@@ -68,6 +73,7 @@ impl Table {
                 TaskView {
                     name: runtime_pod(uid).name,
                     running,
+                    grace: Duration::from_secs(7),
                 },
             )
         };
@@ -82,15 +88,81 @@ impl Table {
             runtime: &runtime,
             on_disk: &set(self.on_disk),
             resting: &set(self.resting),
+            finished: &set(self.finished),
         });
         let short = |action: TableAction| match action {
             TableAction::Spawn(pod) => format!("spawn {}", pod.uid),
             TableAction::Update(pod) => format!("update {}", pod.uid),
             TableAction::Remove(uid, grace) => format!("remove {uid} {grace:?}"),
+            TableAction::SpawnRemoval(pod, grace) => {
+                format!("spawn-removal {} {grace:?}", pod.uid)
+            }
             TableAction::RemoveOrphan(pod) => format!("orphan {}", pod.uid),
             TableAction::RemoveLeftover(uid) => format!("leftover {uid}"),
         };
         actions.into_iter().map(short).collect()
+    }
+
+    fn wanted(&self, uid: &str) -> Arc<Pod> {
+        let grace = self.deleted.iter().find(|(of, _)| *of == uid);
+        let deletion = grace.map(|(_, grace)| Deletion {
+            at: Timestamp::UNIX_EPOCH,
+            grace: Duration::from_secs(*grace),
+        });
+        Arc::new(Pod {
+            deletion,
+            ..Pod::clone(&pod(uid))
+        })
+    }
+}
+
+#[test]
+fn pods_that_the_api_server_wants_deleted_go_once_and_not_later_than_it_says() {
+    use Told::*;
+    let of = |tasks, seconds: &'static [(&'static str, u64)]| Table {
+        desired: &["a/1"],
+        tasks,
+        deleted: seconds,
+        ..Table::default()
+    };
+    let rows: [(&str, Table, &[&str]); 7] = [
+        (
+            "runs",
+            of(&[("a/1", Run)], &[("a/1", 9)]),
+            &["remove a/1 9s"],
+        ),
+        (
+            "at once is after a second",
+            of(&[("a/1", Run)], &[("a/1", 0)]),
+            &["remove a/1 1s"],
+        ),
+        ("goes already", of(&[("a/1", Remove)], &[("a/1", 7)]), &[]),
+        (
+            "goes already, sooner",
+            of(&[("a/1", Remove)], &[("a/1", 3)]),
+            &["remove a/1 3s"],
+        ),
+        (
+            "goes already, later",
+            of(&[("a/1", Remove)], &[("a/1", 60)]),
+            &[],
+        ),
+        (
+            "was never worked on, or by the agent before this one",
+            of(&[], &[("a/1", 30)]),
+            &["spawn-removal a/1 30s"],
+        ),
+        (
+            "is gone",
+            Table {
+                finished: &["a/1"],
+                ..of(&[], &[("a/1", 30)])
+            },
+            &[],
+        ),
+    ];
+    for (name, table, actions) in rows {
+        assert_eq!(table.decide(), actions, "{name}");
     }
 }
 

@@ -85,7 +85,10 @@ fn expanded(command: &[Box<str>], container: &Container) -> Vec<String> {
             .find(|var| *var.name == *name)
             .map(|var| match &var.value {
                 EnvValue::Literal(value) => &**value,
-                EnvValue::Field(_) | EnvValue::Resource(_) => "",
+                EnvValue::Field(_)
+                | EnvValue::Resource(_)
+                | EnvValue::ConfigMapKey(_)
+                | EnvValue::SecretKey(_) => "",
             })
     };
     command.iter().map(|word| expand(word, lookup)).collect()

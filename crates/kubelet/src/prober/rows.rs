@@ -2,21 +2,28 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
 };
 
+use jiff::Timestamp;
 use rubelet_api::pod::Pod;
 use rubelet_base::{ContainerId, PodUid};
-use rubelet_pod_plan::{Outcome, ProbeKind, ProbeOutcomes, ProbeTarget};
+use rubelet_pod_plan::{Outcome, ProbeKind, ProbeOutcomes, ProbeTarget, probe::Attempt};
 use tokio::sync::{Notify, watch};
 
-use super::ProbeReport;
+use super::{
+    ProbeReport,
+    tally::{Owner, Page, Tally},
+};
 
 /// One row for each pod.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     state: Mutex<State>,
     wake: Notify,
+    /// When this process began to probe.
+    began: OnceLock<Timestamp>,
 }
 
 #[derive(Debug, Default)]
@@ -32,6 +39,7 @@ pub(super) struct Row {
     outcomes: watch::Sender<Arc<ProbeOutcomes>>,
     wanted: Option<Arc<Wanted>>,
     reports: Vec<ProbeReport>,
+    tallies: Vec<Tally>,
 }
 
 /// What is to be tried of one pod.
@@ -87,6 +95,37 @@ impl Rows {
         row.map(|row| row.reports.clone()).unwrap_or_default()
     }
 
+    /// Remembers when this process began to probe.
+    pub(super) fn begin(&self, now: Timestamp) {
+        // A second prober of one node does not exist.
+        let _ = self.began.set(now);
+    }
+
+    /// Numbers of all probes, ordered by pod.
+    pub(super) fn metrics(&self) -> String {
+        let mut page = Page::new();
+        let state = self.state();
+        let mut pods: Vec<_> = state
+            .pods
+            .values()
+            .filter_map(|row| Some((&row.wanted.as_ref()?.pod, &row.tallies)))
+            .collect();
+        pods.sort_unstable_by(|(one, _), (other, _)| {
+            (&one.name, &one.uid).cmp(&(&other.name, &other.uid))
+        });
+        for (pod, tallies) in pods {
+            let owner = Owner {
+                namespace: &pod.name.namespace,
+                pod: &pod.name.name,
+                uid: pod.uid.as_str(),
+            };
+            for tally in tallies {
+                page.add(owner, tally);
+            }
+        }
+        page.finish(self.began.get().copied())
+    }
+
     /// Waits until something else may be wanted.
     pub(super) async fn changed(&self) {
         self.wake.notified().await;
@@ -122,7 +161,24 @@ impl Row {
             outcomes: watch::Sender::new(Arc::default()),
             wanted: None,
             reports: Vec::new(),
+            tallies: Vec::new(),
         }
+    }
+
+    /// Counts an attempt.
+    pub(super) fn count(
+        &mut self,
+        container: &str,
+        kind: ProbeKind,
+        attempt: Attempt,
+        took: Duration,
+    ) {
+        let is_meant = |tally: &Tally| *tally.container == *container && tally.kind == kind;
+        let at = self.tallies.iter().position(is_meant).unwrap_or_else(|| {
+            self.tallies.push(Tally::new(container, kind));
+            self.tallies.len() - 1
+        });
+        self.tallies[at].add(attempt, took);
     }
 
     /// Says what a probe amounts to; wakes the pod's task.

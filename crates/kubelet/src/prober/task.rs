@@ -62,9 +62,11 @@ impl ProberTask {
         clock: Clock,
     ) -> (Self, ProberHandle) {
         let handle = ProberHandle::default();
+        let began = clock.now();
+        handle.rows.begin(began);
         let task = Self {
             rows: Arc::clone(&handle.rows),
-            began: clock.now(),
+            began,
             clock,
             wheel: Wheel::new(),
             probes: Slab::new(),
@@ -203,6 +205,8 @@ impl ProberTask {
         debug!(pod = %trial.pod.name, container = %trial.container().name, probe = trial.kind.as_str(), attempt = ?done.attempt, latency = ?done.report.latency, "Probe was tried");
         let at = self.clock.now();
         self.rows.change(&trial.pod.uid, |row| {
+            let container = &trial.container().name;
+            row.count(container, trial.kind, done.attempt, done.report.latency);
             let outcome = probe.streak.outcome();
             if confirmed {
                 row.publish(&trial.id, trial.kind, outcome);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use rubelet_api::{container::Container, pod::Pod};
+use rubelet_api::{container::Container, objects::PodObjects, pod::Pod};
 use rubelet_base::{ContainerId, PodName, PodUid};
 use rubelet_cri::v1;
 use rubelet_pod_plan::cri_config::{ContainerFiles, SandboxInputs, env::EnvContext};
@@ -41,6 +41,10 @@ struct State {
     clean_up_fails: BTreeMap<String, String>,
     /// How often `prepare` of the pod with that name is still to panic.
     panics: BTreeMap<String, usize>,
+    /// What the volumes of a pod were last written from.
+    written: BTreeMap<PodUid, PodObjects>,
+    /// Pods whose volumes were written anew, each time.
+    refreshed: Vec<PodUid>,
     /// How often the end of a log was read.
     tails: BTreeMap<(PodUid, String, u32), usize>,
 }
@@ -79,6 +83,20 @@ impl FakeHost {
         self.state().tails.get(&key).copied().unwrap_or(0)
     }
 
+    /// What the pod's volumes were last written from.
+    pub(super) fn written(&self, uid: &str) -> PodObjects {
+        let state = self.state();
+        let written = state.written.get(&PodUid::from(uid));
+        written.cloned().unwrap_or_default()
+    }
+
+    /// How often the pod's volumes were written anew.
+    pub(super) fn refreshed(&self, uid: &str) -> usize {
+        let state = self.state();
+        let of = state.refreshed.iter();
+        of.filter(|of| of.as_str() == uid).count()
+    }
+
     pub(super) fn has_folder(&self, uid: &str) -> bool {
         self.state().folders.contains(uid)
     }
@@ -110,7 +128,12 @@ fn manifest_name(pod: &PodName) -> &str {
 impl PodHost for FakeHost {
     fn track(&self, _: &Arc<Pod>) {}
 
-    async fn prepare(&self, pod: &Arc<Pod>, _: Option<CgroupDriver>) -> Result<(), HostError> {
+    async fn prepare(
+        &self,
+        pod: &Arc<Pod>,
+        _: Option<CgroupDriver>,
+        objects: &PodObjects,
+    ) -> Result<(), HostError> {
         let name = manifest_name(&pod.name);
         let panics = {
             let mut state = self.state();
@@ -127,6 +150,18 @@ impl PodHost for FakeHost {
             return Err(HostError { reason, message });
         }
         state.folders.insert(pod.uid.clone());
+        state.written.insert(pod.uid.clone(), objects.clone());
+        Ok(())
+    }
+
+    async fn refresh(&self, pod: &Arc<Pod>, objects: &PodObjects) -> Result<(), HostError> {
+        let mut state = self.state();
+        assert!(
+            state.folders.contains(&pod.uid),
+            "volumes of a pod that was cleaned up are not written"
+        );
+        state.refreshed.push(pod.uid.clone());
+        state.written.insert(pod.uid.clone(), objects.clone());
         Ok(())
     }
 

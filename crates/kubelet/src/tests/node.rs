@@ -15,7 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use rubelet_api::{
     manifest::decode,
     parse::{ParseContext, parse},
-    pod::{Pod, PodSource},
+    pod::{Deletion, Pod, PodSource},
     status::{ContainerState, ContainerStatus, Phase},
 };
 use rubelet_base::{PodName, PodUid};
@@ -30,13 +30,14 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{host::FakeHost, net::FakeNet, wire::Wire};
+use super::{cluster::FakeCluster, drawn::FakeObjects, host::FakeHost, net::FakeNet, wire::Wire};
 use crate::{
     agent::{Agent, AgentParts},
     clock::Clock,
     events::{Recorder, Subject as EventSubject},
     images::PullParallelism,
     intents::IntentBoard,
+    keyring::NodeLogins,
     metrics::NodeMetrics,
     pleg::PlegSettings,
     pod_task::PodEntry,
@@ -53,6 +54,8 @@ pub(super) struct Node {
     pub(super) wire: Wire,
     pub(super) host: Arc<FakeHost>,
     pub(super) net: Arc<FakeNet>,
+    pub(super) cluster: Arc<FakeCluster>,
+    pub(super) objects: Arc<FakeObjects>,
     desired: watch::Sender<Arc<Desired>>,
     /// UIDs by the names of manifests, also of those that are gone.
     uids: RefCell<BTreeMap<String, String>>,
@@ -110,6 +113,8 @@ impl Node {
             desired: watch::channel(Arc::new(ready)).0,
             uids: RefCell::default(),
             net: Arc::new(FakeNet::new()),
+            cluster: Arc::default(),
+            objects: Arc::default(),
             folder: folder(),
             intents: folder(),
             metrics: NodeMetrics::new(),
@@ -143,6 +148,9 @@ impl Node {
             at_once: 4,
             net: Arc::clone(&self.net) as _,
             intents: IntentBoard::new(self.intents.path().to_owned()),
+            cluster: Arc::clone(&self.cluster) as _,
+            objects: Arc::clone(&self.objects) as _,
+            logins: NodeLogins::default(),
             metrics: Arc::clone(&self.metrics),
         };
         let mut agent = Agent::start(parts, self.recorder.clone());
@@ -224,6 +232,32 @@ impl Node {
             desired.pods.insert(pod.name.clone(), Arc::new(pod));
         });
         uid
+    }
+
+    /// The pod of this manifest is one of the API server's from now on, or was changed there.
+    pub(super) fn change_in_api(&self, name: &str, change: impl FnOnce(&mut Pod)) {
+        self.change(|desired| {
+            let pod = desired.pods.get_mut(&pod_name(name)).expect("such a pod");
+            let pod = Arc::make_mut(pod);
+            pod.source = PodSource::Api;
+            change(pod);
+        });
+    }
+
+    /// The API server wants the pod deleted within so many seconds.
+    pub(super) fn delete_in_api(&self, name: &str, seconds: u64) {
+        let (now, grace) = (self.clock.now(), Duration::from_secs(seconds));
+        self.change_in_api(name, |pod| {
+            pod.deletion = Some(Deletion {
+                at: rubelet_pod_plan::after(now, grace),
+                grace,
+            });
+        });
+    }
+
+    /// The pod as it is wanted.
+    pub(super) fn wanted(&self, name: &str) -> Arc<Pod> {
+        Arc::clone(&self.desired.borrow().pods[&pod_name(name)])
     }
 
     /// The manifest of this name is gone.

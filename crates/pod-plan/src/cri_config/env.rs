@@ -1,7 +1,10 @@
-//! The environment of a container: literals, the downward API and `$(VAR)` references.
+//! The environment of a container: services, config maps and secrets, literals, the downward API and
+//! `$(VAR)` references.
 
 use rubelet_api::{
-    container::{Container, EnvValue, FieldPath, ResourceField, ResourceName},
+    container::{Container, EnvFrom, EnvValue, FieldPath, KeyRef, ObjectKind},
+    downward::{self, Allocatable, NoSuchContainer},
+    objects::{Data, PodObjects},
     pod::Pod,
 };
 
@@ -24,41 +27,153 @@ pub struct EnvContext {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvError {
     /// `resourceFieldRef.containerName` names no container of the pod.
-    #[error("env {name:?}: the pod has no container {container:?}")]
-    NoSuchContainer {
-        /// The variable.
+    #[error(transparent)]
+    NoSuchContainer(#[from] NoSuchContainer),
+    /// A config map or secret that is not optional does not exist.
+    #[error("{} \"{name}\" not found", match kind {
+        ObjectKind::ConfigMap => "configmap",
+        ObjectKind::Secret => "secret",
+    })]
+    NotFound {
+        /// What it should be.
+        kind: ObjectKind,
+        /// Its name.
         name: Box<str>,
-        /// The container it names.
-        container: Box<str>,
+    },
+    /// A config map or secret lacks a key that is not optional.
+    #[error("couldn't find key {key} in {} {namespace}/{name}", match kind {
+        ObjectKind::ConfigMap => "ConfigMap",
+        ObjectKind::Secret => "Secret",
+    })]
+    NoSuchKey {
+        /// What it is.
+        kind: ObjectKind,
+        /// Its namespace.
+        namespace: Box<str>,
+        /// Its name.
+        name: Box<str>,
+        /// The key.
+        key: Box<str>,
     },
 }
 
-/// Values in the order of the specification; of two with one name the later counts.
+/// What a container's processes see: what `envFrom` gives, then `env` in the order of the
+/// specification, of two with one name the later; behind them the variables of services that have
+/// no such name. A reference in a literal sees what stands before it, and all services.
 ///
 /// # Errors
-/// A `resourceFieldRef` names a container that the pod does not have.
+/// See [`EnvError`].
 pub fn environment(
     pod: &Pod,
     container: &Container,
     context: &EnvContext,
+    objects: &PodObjects,
 ) -> Result<Vec<(String, String)>, EnvError> {
     let mut values: Vec<(String, String)> = Vec::with_capacity(container.env.len());
+    for source in &container.env_from {
+        take_all(source, objects, &mut values)?;
+    }
     for variable in &container.env {
         let value = match &variable.value {
-            EnvValue::Literal(text) => expand(text, |name| lookup(&values, name)),
+            EnvValue::Literal(text) => expand(text, |name| {
+                lookup(&values, name).or_else(|| lookup(&objects.services, name))
+            }),
             EnvValue::Field(path) => field(pod, path, context),
-            EnvValue::Resource(reference) => resource(pod, container, reference, context)
-                .ok_or_else(|| EnvError::NoSuchContainer {
-                    name: variable.name.clone(),
-                    container: reference.container.clone().unwrap_or_default(),
-                })?,
+            EnvValue::Resource(reference) => {
+                let allocatable = Allocatable {
+                    cpu: context.allocatable_cpu,
+                    memory: context.allocatable_memory,
+                };
+                downward::resource(pod, Some(container), reference, allocatable)?
+            }
+            EnvValue::ConfigMapKey(reference) => {
+                match key(pod, ObjectKind::ConfigMap, reference, objects)? {
+                    Some(value) => value,
+                    None => continue,
+                }
+            }
+            EnvValue::SecretKey(reference) => {
+                match key(pod, ObjectKind::Secret, reference, objects)? {
+                    Some(value) => value,
+                    None => continue,
+                }
+            }
         };
-        match values.iter_mut().find(|(name, _)| **name == *variable.name) {
-            Some(slot) => slot.1 = value,
-            None => values.push((variable.name.to_string(), value)),
+        set(&mut values, &variable.name, value);
+    }
+    for (name, value) in &objects.services {
+        if lookup(&values, name).is_none() {
+            values.push((name.clone(), value.clone()));
         }
     }
     Ok(values)
+}
+
+fn set(values: &mut Vec<(String, String)>, name: &str, value: String) {
+    match values.iter_mut().find(|(key, _)| key == name) {
+        Some(slot) => slot.1 = value,
+        None => values.push((name.to_owned(), value)),
+    }
+}
+
+/// The texts of an object; those of `binaryData` are none.
+fn data<'a>(kind: ObjectKind, name: &str, objects: &'a PodObjects) -> Option<&'a Data> {
+    match kind {
+        ObjectKind::ConfigMap => objects.config_maps.get(name).map(|object| &object.data),
+        ObjectKind::Secret => objects.secrets.get(name).map(|object| &object.data),
+    }
+}
+
+/// A process can't be given bytes that are no text: on its way to the kernel, the runtime's
+/// configuration is JSON.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn take_all(
+    source: &EnvFrom,
+    objects: &PodObjects,
+    values: &mut Vec<(String, String)>,
+) -> Result<(), EnvError> {
+    let Some(data) = data(source.kind, &source.name, objects) else {
+        if source.optional {
+            return Ok(());
+        }
+        return Err(EnvError::NotFound {
+            kind: source.kind,
+            name: source.name.clone(),
+        });
+    };
+    for (key, value) in data {
+        set(values, &format!("{}{key}", source.prefix), text(value));
+    }
+    Ok(())
+}
+
+/// The value of a key; `None` where it is missing and may be.
+fn key(
+    pod: &Pod,
+    kind: ObjectKind,
+    reference: &KeyRef,
+    objects: &PodObjects,
+) -> Result<Option<String>, EnvError> {
+    let data = data(kind, &reference.object, objects);
+    if let Some(value) = data.and_then(|data| data.get(&reference.key)) {
+        return Ok(Some(text(value)));
+    }
+    if reference.optional {
+        return Ok(None);
+    }
+    let name = reference.object.clone();
+    Err(match data {
+        None => EnvError::NotFound { kind, name },
+        Some(_) => EnvError::NoSuchKey {
+            kind,
+            namespace: (*pod.name.namespace).into(),
+            name,
+            key: reference.key.clone(),
+        },
+    })
 }
 
 /// The value of a variable in a list.
@@ -72,43 +187,16 @@ pub fn lookup<'a>(values: &'a [(String, String)], name: &str) -> Option<&'a str>
 
 fn field(pod: &Pod, path: &FieldPath, context: &EnvContext) -> String {
     let first = |ips: &[Box<str>]| ips.first().map(ToString::to_string).unwrap_or_default();
-    let from = |map: &rubelet_api::pod::StringMap, key: &str| {
-        map.get(key).map(ToString::to_string).unwrap_or_default()
-    };
     match path {
-        FieldPath::Name => pod.name.name.to_string(),
-        FieldPath::Namespace => pod.name.namespace.to_string(),
-        FieldPath::Uid => pod.uid.to_string(),
-        FieldPath::Label(key) => from(&pod.labels, key),
-        FieldPath::Annotation(key) => from(&pod.annotations, key),
         FieldPath::NodeName => pod.spec.node_name.to_string(),
-        FieldPath::ServiceAccountName => String::new(),
+        FieldPath::ServiceAccountName => pod.spec.service_account.to_string(),
         FieldPath::HostIp => first(&context.node_ips),
         FieldPath::HostIps => context.node_ips.join(","),
         FieldPath::PodIp => first(&context.pod_ips),
         FieldPath::PodIps => context.pod_ips.join(","),
+        of_metadata => downward::metadata(pod, of_metadata).unwrap_or_default(),
     }
 }
 
-fn resource(
-    pod: &Pod,
-    container: &Container,
-    reference: &ResourceField,
-    context: &EnvContext,
-) -> Option<String> {
-    let container = match &reference.container {
-        Some(name) => pod.spec.container(name)?,
-        None => container,
-    };
-    let resources = &container.resources;
-    let cpu = |amount: Option<u64>, otherwise: u64| u128::from(amount.unwrap_or(otherwise));
-    let bytes =
-        |amount: Option<u64>, otherwise: u64| u128::from(amount.unwrap_or(otherwise)) * 1000;
-    let milli = match reference.resource {
-        ResourceName::LimitsCpu => cpu(resources.limits.cpu, context.allocatable_cpu),
-        ResourceName::LimitsMemory => bytes(resources.limits.memory, context.allocatable_memory),
-        ResourceName::RequestsCpu => cpu(resources.requests.cpu, 0),
-        ResourceName::RequestsMemory => bytes(resources.requests.memory, 0),
-    };
-    Some(milli.div_ceil(reference.divisor_milli.max(1)).to_string())
-}
+#[cfg(test)]
+mod tests;

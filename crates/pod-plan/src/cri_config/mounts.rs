@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use rubelet_api::container::{Container, MountPropagation, SubPath};
+use rubelet_api::{
+    container::{Container, MountPropagation, SubPath},
+    pod::Pod,
+    volume::VolumeSource,
+};
 use rubelet_cri::v1;
 
 /// Files on the host that a container gets beside its volumes.
@@ -28,12 +32,16 @@ pub struct MountError {
     pub volume: Box<str>,
 }
 
-/// Volume mounts in order, then `/etc/hosts` unless the container mounts that path itself, then
+/// Volume mounts in order, those of volumes that are made of objects always read-only; then `/etc/hosts` unless the container mounts that path itself, then
 /// the termination message.
 ///
 /// # Errors
 /// A volume has no path on the host.
-pub fn mounts(container: &Container, files: &ContainerFiles) -> Result<Vec<v1::Mount>, MountError> {
+pub fn mounts(
+    pod: &Pod,
+    container: &Container,
+    files: &ContainerFiles,
+) -> Result<Vec<v1::Mount>, MountError> {
     let mut mounts = Vec::with_capacity(container.mounts.len() + 2);
     for (index, mount) in container.mounts.iter().enumerate() {
         let source = match mount.sub_path {
@@ -49,7 +57,7 @@ pub fn mounts(container: &Container, files: &ContainerFiles) -> Result<Vec<v1::M
         mounts.push(v1::Mount {
             container_path: mount.mount_path.to_string(),
             host_path,
-            readonly: mount.read_only,
+            readonly: mount.read_only || is_read_only(pod, &mount.volume),
             propagation: match mount.propagation {
                 MountPropagation::Private => v1::MountPropagation::PropagationPrivate,
                 MountPropagation::HostToContainer => {
@@ -72,6 +80,19 @@ pub fn mounts(container: &Container, files: &ContainerFiles) -> Result<Vec<v1::M
         mounts.push(plain(&container.termination_message_path, host_path));
     }
     Ok(mounts)
+}
+
+/// Files that the agent keeps up to date are not for containers to change.
+fn is_read_only(pod: &Pod, volume: &str) -> bool {
+    pod.spec
+        .volume(volume)
+        .is_some_and(|volume| match volume.source {
+            VolumeSource::EmptyDir { .. } | VolumeSource::HostPath { .. } => false,
+            VolumeSource::ConfigMap(_)
+            | VolumeSource::Secret(_)
+            | VolumeSource::DownwardApi { .. }
+            | VolumeSource::Projected { .. } => true,
+        })
 }
 
 fn plain(container_path: &str, host_path: &str) -> v1::Mount {

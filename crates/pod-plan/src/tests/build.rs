@@ -35,6 +35,7 @@ pub(super) fn container(name: &str) -> Container {
         command: vec![],
         args: vec![],
         working_dir: None,
+        env_from: vec![],
         env: vec![],
         ports: vec![],
         resources: Resources::default(),
@@ -62,6 +63,9 @@ pub(super) fn pod(policy: RestartPolicy, init: &[&str], regular: &[&str]) -> Pod
         name: PodName::new("default", "p"),
         labels: BTreeMap::new(),
         annotations: BTreeMap::new(),
+        generation: 0,
+        created: None,
+        deletion: None,
         source: PodSource::File,
         spec: PodSpec {
             init_containers: init.iter().map(|name| container(name)).collect(),

@@ -101,6 +101,27 @@ impl Agent {
         }
     }
 
+    /// Fetches a report in plain text, and whether it says that all is well.
+    pub(super) async fn report(&self, url: &Url) -> Result<(bool, String), CallError> {
+        let response = tokio::time::timeout(ANSWER_DEADLINE, self.send(Call::get(url)))
+            .await
+            .map_err(|_| self.silent())??;
+        let well = response.status().is_success();
+        let body = response.into_body().collect().await;
+        let bytes = body
+            .context("the agent cut its answer off")
+            .map_err(CallError::Broken)?;
+        let text = String::from_utf8_lossy(&bytes.to_bytes()).into_owned();
+        Ok((well, text))
+    }
+
+    fn silent(&self) -> CallError {
+        let (seconds, path) = (ANSWER_DEADLINE.as_secs(), self.socket.display());
+        CallError::Broken(anyhow!(
+            "the agent on {path} has not answered for {seconds} s"
+        ))
+    }
+
     /// Asks for something and waits for the beginning of the answer.
     pub(super) async fn open(&self, url: &Url) -> Result<Pieces, CallError> {
         self.answer(Call::get(url)).await
@@ -108,13 +129,7 @@ impl Agent {
 
     async fn answer(&self, call: Call<'_>) -> Result<Pieces, CallError> {
         let answer = tokio::time::timeout(ANSWER_DEADLINE, self.send(call)).await;
-        let response = answer.map_err(|_| {
-            let seconds = ANSWER_DEADLINE.as_secs();
-            let path = self.socket.display();
-            CallError::Broken(anyhow!(
-                "the agent on {path} has not answered for {seconds} s"
-            ))
-        })??;
+        let response = answer.map_err(|_| self.silent())??;
         let code = response.status();
         if code.is_success() {
             return Ok(Pieces(response.into_body()));

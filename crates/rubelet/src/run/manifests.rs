@@ -38,6 +38,12 @@ impl Stored for HeldPods {
     const MIGRATIONS: &'static [Migration] = &[];
 }
 
+/// Whether the configuration names a folder or a URL.
+pub(super) fn are_configured(resolved: &Resolved) -> bool {
+    let config = &resolved.config;
+    !config.static_pod_path.is_empty() || !config.static_pod_url.is_empty()
+}
+
 /// Starts the folder and the URL that the configuration names.
 pub(super) async fn start(
     resolved: &Resolved,
@@ -61,7 +67,7 @@ pub(super) async fn start(
         check_frequency: config.http_check_frequency,
         roots: rubelet_sources::Roots::System,
     });
-    if file.is_none() && url.is_none() {
+    if file.is_none() && url.is_none() && !resolved.joined {
         warn!("No pods can come: neither --pod-manifest-path nor --manifest-url is given");
     }
     let record = record.to_owned();

@@ -22,11 +22,16 @@ pub(super) fn stopping() {
 }
 
 /// Keeps the status text up to date, for ever.
-pub(super) async fn status(pods: Arc<PodBoard>, mut runtime: watch::Receiver<RuntimeState>) {
+pub(super) async fn status(
+    pods: Arc<PodBoard>,
+    mut runtime: watch::Receiver<RuntimeState>,
+    mut api_server: watch::Receiver<Option<String>>,
+) {
     let mut versions = pods.versions();
     let mut last = String::new();
     loop {
-        let text = summary(&pods, &runtime.borrow_and_update());
+        let problem = api_server.borrow_and_update().clone();
+        let text = summary(&pods, &runtime.borrow_and_update(), problem.as_deref());
         versions.mark_unchanged();
         if text != last {
             send(&[NotifyState::Status(&text)]);
@@ -36,6 +41,7 @@ pub(super) async fn status(pods: Arc<PodBoard>, mut runtime: watch::Receiver<Run
         tokio::select! {
             changed = versions.changed() => if changed.is_err() { return },
             changed = runtime.changed() => if changed.is_err() { return },
+            Ok(()) = api_server.changed() => {}
         }
     }
 }
@@ -67,8 +73,9 @@ pub(crate) fn stuck(heartbeats: &[(&'static str, Heartbeat)]) -> Option<String> 
         })
 }
 
-/// `3/4 pods ready`, how many have completed, and what is wrong with the runtime.
-pub(crate) fn summary(pods: &PodBoard, runtime: &RuntimeState) -> String {
+/// `3/4 pods ready`, how many have completed, and what is wrong with the runtime or the way to the
+/// API server.
+pub(crate) fn summary(pods: &PodBoard, runtime: &RuntimeState, api_server: Option<&str>) -> String {
     let rows = pods.list();
     let completed = rows
         .iter()
@@ -86,10 +93,14 @@ pub(crate) fn summary(pods: &PodBoard, runtime: &RuntimeState) -> String {
         count.push_str(&format!(", {completed} completed"));
     }
     match &runtime.problem {
-        Some(problem) => format!("{count}, {problem}"),
-        None if !runtime.answered => format!("{count}, waiting for the container runtime"),
-        None => count,
+        Some(problem) => count.push_str(&format!(", {problem}")),
+        None if !runtime.answered => count.push_str(", waiting for the container runtime"),
+        None => {}
     }
+    if let Some(problem) = api_server {
+        count.push_str(&format!(", API server: {problem}"));
+    }
+    count
 }
 
 fn send(state: &[NotifyState<'_>]) {

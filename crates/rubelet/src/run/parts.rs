@@ -14,10 +14,13 @@ use rubelet_cri_grpc::{CriClient, Timeouts};
 use rubelet_kubelet::{
     agent::AgentParts,
     clock::Clock,
+    cluster_view::{ClusterView, NoCluster},
     host::{HostSettings, LocalHost},
     images::PullParallelism,
     intents::IntentBoard,
+    keyring::NodeLogins,
     metrics::NodeMetrics,
+    objects::{NoObjects, ObjectSource},
     pleg::PlegSettings,
     pod_host::PodHost,
     records::RecordWriter,
@@ -80,6 +83,22 @@ pub(super) fn health_address(resolved: &Resolved) -> anyhow::Result<Option<Socke
     Ok((port != 0).then_some(SocketAddr::new(ip, port)))
 }
 
+/// What the agent knows of the world around its node.
+pub(super) struct Surroundings {
+    pub(super) cluster: Arc<dyn ClusterView>,
+    pub(super) objects: Arc<dyn ObjectSource>,
+}
+
+impl Surroundings {
+    /// A node that is part of no cluster.
+    pub(super) fn alone() -> Self {
+        Self {
+            cluster: Arc::new(NoCluster),
+            objects: Arc::new(NoObjects),
+        }
+    }
+}
+
 /// The host for real.
 pub(super) fn host(
     flags: &Flags,
@@ -122,6 +141,7 @@ pub(super) fn agent(
     clock: Clock,
     host: Arc<dyn PodHost>,
     metrics: Arc<NodeMetrics>,
+    surroundings: Surroundings,
 ) -> anyhow::Result<AgentParts> {
     let config = &resolved.config;
     let timeouts = Timeouts {
@@ -155,6 +175,9 @@ pub(super) fn agent(
         clock,
         records: RecordWriter::new(records_folder(root)),
         intents: IntentBoard::new(intents_folder(root)),
+        cluster: surroundings.cluster,
+        objects: surroundings.objects,
+        logins: NodeLogins::of_kubelet(root, std::env::home_dir().as_deref()),
         metrics,
         net: Arc::new(Prober::new(&format!(
             "{KUBERNETES_MAJOR}.{KUBERNETES_MINOR}"

@@ -6,8 +6,11 @@ use futures_util::StreamExt as _;
 use rubelet_api::status::{ContainerState, ContainerStatus};
 use rubelet_base::{ErrorChain, PodUid};
 use rubelet_kubelet::pod_task::{PodBoard, PodEntry};
-use rubelet_logs::read::{self, ReadOptions};
-use rubelet_server::{LogError, LogRequest, LogSince, LogStream};
+use rubelet_logs::{
+    entry::StdStream,
+    read::{self, ReadOptions},
+};
+use rubelet_server::{LogError, LogOutput, LogRequest, LogSince, LogStream};
 use tokio::sync::watch;
 
 use super::LogPath;
@@ -21,7 +24,7 @@ pub(super) async fn open(
     let entry = find(pods, &request)?;
     let status = entry.status.container(&request.container).ok_or_else(|| {
         LogError::BadRequest(format!(
-            "container {} is not valid for pod {}",
+            "container {:?} in pod {:?} is not available",
             request.container, request.pod
         ))
     })?;
@@ -42,6 +45,10 @@ pub(super) async fn open(
         }),
         limit_bytes: request.limit_bytes,
         timestamps: request.timestamps,
+        stream: request.output.map(|output| match output {
+            LogOutput::Stdout => StdStream::Stdout,
+            LogOutput::Stderr => StdStream::Stderr,
+        }),
         ..ReadOptions::default()
     };
     let ended = follow_end(pods, &entry.pod.uid, &request.container, id);
@@ -89,21 +96,21 @@ fn instance(status: &ContainerStatus, request: &LogRequest) -> Result<(Box<str>,
             ))
         });
     }
+    let (container, pod) = (&request.container, &request.pod);
+    let refused = |what: &str| {
+        let text = format!("container {container:?} in pod {pod:?} is {what}");
+        LogError::BadRequest(text)
+    };
     match (&status.state, ended) {
         (ContainerState::Waiting { .. }, Some(ended)) => Ok(ended),
-        (ContainerState::Waiting { reason, message }, None) => {
-            let mut text = format!(
-                "container {:?} in pod {:?} is waiting to start: ",
-                request.container, request.pod
-            );
-            let hidden = matches!(&**reason, "ContainerCreating" | "PodInitializing" | "");
-            text.push_str(match (hidden, reason.is_empty()) {
-                (_, true) => "it was created and not started",
-                (true, false) => reason,
-                (false, false) if message.is_empty() => reason,
-                (false, false) => message,
-            });
-            Err(LogError::BadRequest(text))
+        (ContainerState::Waiting { reason, .. }, None) => Err(match &**reason {
+            "ErrImagePull" => refused("waiting to start: image can't be pulled"),
+            "ImagePullBackOff" => refused("waiting to start: trying and failing to pull image"),
+            "" => refused("waiting to start: it was created and not started"),
+            reason => refused(&format!("waiting to start: {reason}")),
+        }),
+        (ContainerState::Terminated(end), ended) if end.container_id.is_empty() => {
+            ended.ok_or_else(|| refused("terminated"))
         }
         _ => Ok((status.container_id.clone(), status.restart_count)),
     }

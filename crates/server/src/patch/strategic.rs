@@ -1,6 +1,6 @@
-//! Kubernetes' strategic merge patch, for the lists of a pod that can be patched here: entries of
-//! `status.conditions` are told apart by their type, those of `spec.ephemeralContainers` by their
-//! name. All other lists are replaced as a whole.
+//! Kubernetes' strategic merge patch, for the lists of pods, nodes and services: the entries of some
+//! are told apart by a key, such as conditions by their type. All other lists are replaced as a whole.
+//! Source of the keys: the tags `patchMergeKey` and `patchStrategy` of the API's types.
 
 use serde_json::{Map, Value};
 
@@ -19,10 +19,38 @@ pub(super) fn apply(object: &Value, patch: &Value) -> Result<Value, PatchError> 
 /// The key that tells the entries of a list apart.
 fn merge_key(path: &str) -> Option<&'static str> {
     match path {
-        "status.conditions" => Some("type"),
-        "spec.ephemeralContainers" => Some("name"),
-        _ => None,
+        "metadata.ownerReferences" => Some("uid"),
+        "status.conditions" | "status.addresses" => Some("type"),
+        "status.podIPs" | "status.hostIPs" | "spec.hostAliases" => Some("ip"),
+        "spec.containers"
+        | "spec.initContainers"
+        | "spec.ephemeralContainers"
+        | "spec.volumes"
+        | "spec.imagePullSecrets"
+        | "spec.schedulingGates"
+        | "spec.resourceClaims"
+        | "status.resourceClaimStatuses"
+        | "secrets" => Some("name"),
+        "spec.topologySpreadConstraints" => Some("topologyKey"),
+        "spec.ports" => Some("port"),
+        below => match below.rsplit_once("[].")? {
+            ("spec.containers" | "spec.initContainers" | "spec.ephemeralContainers", list) => {
+                match list {
+                    "env" => Some("name"),
+                    "ports" => Some("containerPort"),
+                    "volumeMounts" => Some("mountPath"),
+                    "volumeDevices" => Some("devicePath"),
+                    _ => None,
+                }
+            }
+            _ => None,
+        },
     }
+}
+
+/// True for lists of plain values to which a patch adds.
+fn adds_up(path: &str) -> bool {
+    ["metadata.finalizers", "spec.podCIDRs"].contains(&path)
 }
 
 fn merge(path: &str, old: Value, patch: &Value) -> Result<Value, PatchError> {
@@ -41,6 +69,18 @@ fn merge(path: &str, old: Value, patch: &Value) -> Result<Value, PatchError> {
                     _ => Vec::new(),
                 };
                 merge_list(path, key, old, changes).map(Value::Array)
+            }
+            None if adds_up(path) => {
+                let mut entries = match old {
+                    Value::Array(entries) => entries,
+                    _ => Vec::new(),
+                };
+                for change in changes {
+                    if !entries.contains(change) {
+                        entries.push(change.clone());
+                    }
+                }
+                Ok(Value::Array(entries))
             }
             None => Ok(patch.clone()),
         },
@@ -236,6 +276,32 @@ mod tests {
             &json!({ "metadata": { "$patch": "replace", "name": "x" } }),
         );
         assert_eq!(replaced.unwrap()["metadata"], json!({ "name": "x" }));
+    }
+
+    #[test]
+    fn lists_below_containers_have_keys_of_their_own_and_finalizers_add_up() {
+        let pod = json!({
+            "metadata": { "finalizers": ["x"] },
+            "spec": { "containers": [{
+                "name": "a", "image": "web:1", "args": ["x", "y"],
+                "env": [{ "name": "A", "value": "1" }, { "name": "B", "value": "2" }],
+            }] },
+        });
+        let patch = json!({
+            "metadata": { "finalizers": ["x", "y"] },
+            "spec": { "containers": [{
+                "name": "a", "args": ["z"], "env": [{ "name": "B", "value": "3" }],
+            }] },
+        });
+        let patched = apply(&pod, &patch).unwrap();
+        assert_eq!(patched["metadata"]["finalizers"], json!(["x", "y"]));
+        assert_eq!(
+            patched["spec"]["containers"],
+            json!([{
+                "name": "a", "image": "web:1", "args": ["z"],
+                "env": [{ "name": "A", "value": "1" }, { "name": "B", "value": "3" }],
+            }])
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::status::ApiError;
 
 /// Requirements that must all hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct LabelSelector(Vec<Requirement>);
+pub struct LabelSelector(Vec<Requirement>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Requirement {
@@ -32,12 +32,21 @@ impl LabelSelector {
         parser.selector().map(Self)
     }
 
+    /// Reads a selector; nothing selects everything.
+    ///
+    /// # Errors
+    /// The text is no selector; says where it goes wrong.
+    pub fn read(text: &str) -> Result<Self, String> {
+        Self::parse(text).map_err(|error| error.message)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Compares with `metadata.labels`, which may be missing.
-    pub(super) fn matches(&self, labels: &Value) -> bool {
+    #[must_use]
+    pub fn matches(&self, labels: &Value) -> bool {
         self.0.iter().all(|requirement| {
             let value = labels.get(&requirement.key).and_then(Value::as_str);
             let number = || value.and_then(|value| value.parse::<i64>().ok());

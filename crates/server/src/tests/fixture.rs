@@ -17,25 +17,27 @@ use tokio::{
 
 use crate::{
     ActionError, Collection, Expired, Listing, LogError, LogRequest, LogStream, NodeView, Object,
-    PodAction, PodAnswer, PodRef, Resource, UnixSocket, WatchStream, bind_unix, serve_unix,
+    PodAction, PodAnswer, PodRef, Resource, RunningPod, UnixSocket, WatchStream, bind_unix,
+    serve_unix,
 };
 
-pub(super) const FIRST: u64 = 1000;
+pub(crate) const FIRST: u64 = 1000;
 
 type LogAnswer = Box<dyn FnOnce(LogRequest) -> Result<LogStream, LogError> + Send>;
 
-pub(super) struct FakeNode {
-    pub(super) pods: Arc<Collection>,
-    pub(super) events: Arc<Collection>,
-    pub(super) manifests: Arc<Collection>,
-    pub(super) lifecycle: Arc<Collection>,
-    pub(super) log: Mutex<Option<LogAnswer>>,
+pub(crate) struct FakeNode {
+    pub(crate) pods: Arc<Collection>,
+    pub(crate) events: Arc<Collection>,
+    pub(crate) manifests: Arc<Collection>,
+    pub(crate) lifecycle: Arc<Collection>,
+    pub(crate) log: Mutex<Option<LogAnswer>>,
     /// What was done to pods, in words, oldest first.
-    pub(super) done: Mutex<Vec<String>>,
+    pub(crate) done: Mutex<Vec<String>>,
     /// Why nothing more can be done.
-    pub(super) refusal: Mutex<Option<ActionError>>,
-    pub(super) syncloop: Mutex<Result<(), String>>,
-    pub(super) ready: Mutex<Result<(), String>>,
+    pub(crate) refusal: Mutex<Option<ActionError>>,
+    pub(crate) syncloop: Mutex<Result<(), String>>,
+    pub(crate) ready: Mutex<Result<(), String>>,
+    pub(crate) running: Mutex<Vec<RunningPod>>,
 }
 
 impl Default for FakeNode {
@@ -51,6 +53,7 @@ impl Default for FakeNode {
             refusal: Mutex::default(),
             syncloop: Mutex::new(Ok(())),
             ready: Mutex::new(Ok(())),
+            running: Mutex::default(),
         }
     }
 }
@@ -137,14 +140,22 @@ impl NodeView for FakeNode {
     fn summary(&self) -> String {
         format!("{} pods", self.pods.listing().items.len())
     }
+
+    fn running_pods(&self) -> Vec<RunningPod> {
+        self.running.lock().unwrap().clone()
+    }
+
+    fn probe_metrics(&self) -> String {
+        "# TYPE prober_probe_total counter\nprober_probe_total 1\n".to_owned()
+    }
 }
 
 /// A pod with one label and one container for each name.
-pub(super) fn pod(namespace: &str, name: &str, app: &str, containers: &[&str]) -> Object {
+pub(crate) fn pod(namespace: &str, name: &str, app: &str, containers: &[&str]) -> Object {
     phased_pod(namespace, name, app, containers, "Running")
 }
 
-pub(super) fn phased_pod(
+pub(crate) fn phased_pod(
     namespace: &str,
     name: &str,
     app: &str,
@@ -166,16 +177,16 @@ pub(super) fn phased_pod(
     Object::new(namespace, name, move || json.clone())
 }
 
-pub(super) struct TestServer {
-    pub(super) node: Arc<FakeNode>,
-    pub(super) path: PathBuf,
+pub(crate) struct TestServer {
+    pub(crate) node: Arc<FakeNode>,
+    pub(crate) path: PathBuf,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
     _folder: TempDir,
 }
 
 impl TestServer {
-    pub(super) async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rubelet.sock");
         let listener = bind_unix(&UnixSocket::new(&path)).await.unwrap();
@@ -195,7 +206,7 @@ impl TestServer {
     }
 
     /// A server with two pods in `default` and one in `kube-system`.
-    pub(super) async fn with_pods() -> Self {
+    pub(crate) async fn with_pods() -> Self {
         let server = Self::start().await;
         server.node.pods.put(pod("default", "web", "web", &["a"]));
         server
@@ -209,16 +220,16 @@ impl TestServer {
         server
     }
 
-    pub(super) async fn stop(mut self) {
+    pub(crate) async fn stop(mut self) {
         self.stop.take().unwrap().send(()).unwrap();
         self.task.await.unwrap();
     }
 
-    pub(super) async fn get(&self, path: &str) -> Reply {
+    pub(crate) async fn get(&self, path: &str) -> Reply {
         self.request("GET", path, "").await
     }
 
-    pub(super) async fn request(&self, method: &str, path: &str, headers: &str) -> Reply {
+    pub(crate) async fn request(&self, method: &str, path: &str, headers: &str) -> Reply {
         let mut open = self.open(method, path, headers).await;
         let mut body = String::new();
         while let Some(piece) = open.piece().await {
@@ -232,7 +243,7 @@ impl TestServer {
     }
 
     /// Sends a request with a body of that media type.
-    pub(super) async fn send(&self, method: &str, path: &str, kind: &str, body: &str) -> Reply {
+    pub(crate) async fn send(&self, method: &str, path: &str, kind: &str, body: &str) -> Reply {
         let kind = match kind {
             "" => String::new(),
             kind => format!("Content-Type: {kind}\r\n"),
@@ -251,7 +262,7 @@ impl TestServer {
     }
 
     /// Sends a request and reads the head of the answer.
-    pub(super) async fn open(&self, method: &str, path: &str, headers: &str) -> OpenReply {
+    pub(crate) async fn open(&self, method: &str, path: &str, headers: &str) -> OpenReply {
         self.open_with(method, path, headers, "").await
     }
 
@@ -267,19 +278,19 @@ impl TestServer {
 }
 
 #[derive(Debug)]
-pub(super) struct Reply {
-    pub(super) code: u16,
-    pub(super) headers: String,
-    pub(super) body: String,
+pub(crate) struct Reply {
+    pub(crate) code: u16,
+    pub(crate) headers: String,
+    pub(crate) body: String,
 }
 
 impl Reply {
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
 
     /// Names of a list's items.
-    pub(super) fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let items = self.json()["items"].as_array().unwrap().clone();
         items
             .iter()
@@ -289,9 +300,9 @@ impl Reply {
 }
 
 /// An answer whose body is still coming.
-pub(super) struct OpenReply {
-    pub(super) code: u16,
-    pub(super) headers: String,
+pub(crate) struct OpenReply {
+    pub(crate) code: u16,
+    pub(crate) headers: String,
     stream: BufReader<UnixStream>,
     chunked: bool,
     /// What the body still has, where its length was announced; nothing once it is complete.
@@ -325,12 +336,12 @@ impl OpenReply {
     }
 
     /// The next piece of the body; `None` at its proper end.
-    pub(super) async fn piece(&mut self) -> Option<String> {
+    pub(crate) async fn piece(&mut self) -> Option<String> {
         self.try_piece().await.expect("the answer was cut off")
     }
 
     /// As [`piece`](Self::piece); an error where the answer is cut off.
-    pub(super) async fn try_piece(&mut self) -> Result<Option<String>, std::io::Error> {
+    pub(crate) async fn try_piece(&mut self) -> Result<Option<String>, std::io::Error> {
         let mut length = std::mem::take(&mut self.left);
         if self.chunked {
             let mut line = String::new();
@@ -346,7 +357,7 @@ impl OpenReply {
     }
 
     /// The next event of a watch: its type, the object's name and the object.
-    pub(super) async fn event(&mut self) -> (String, String, Value) {
+    pub(crate) async fn event(&mut self) -> (String, String, Value) {
         let piece = self.piece().await.expect("the watch has ended");
         let event: Value = serde_json::from_str(&piece).unwrap();
         let name = event["object"]["metadata"]["name"]
@@ -361,7 +372,7 @@ impl OpenReply {
     }
 
     /// The next event as `TYPE name`.
-    pub(super) async fn change(&mut self) -> String {
+    pub(crate) async fn change(&mut self) -> String {
         let (kind, name, _) = self.event().await;
         format!("{kind} {name}")
     }

@@ -61,6 +61,7 @@ async fn every_option_reaches_the_log() {
         timestamps: false,
         tail_lines: None,
         limit_bytes: None,
+        output: None,
     };
     let db = LogRequest {
         pod: "db".to_owned(),
@@ -108,7 +109,12 @@ async fn what_can_not_be_meant_is_refused() {
             "sinceTime: Invalid value",
         ),
         ("web/log?follow=perhaps", 400, "follow: Invalid value"),
-        ("web/log?stream=Stdout", 400, "stream: Invalid value"),
+        ("web/log?stream=Both", 400, "stream: Invalid value"),
+        (
+            "web/log?stream=Stdout&tailLines=1",
+            400,
+            "`tailLines` and specific `stream` are mutually exclusive",
+        ),
         (
             "web/log?sinceSeconds=1&sinceTime=2026-03-01T12:00:00Z",
             400,

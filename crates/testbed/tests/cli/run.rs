@@ -15,12 +15,8 @@ fn wrong_flags_end_with_code_2_and_one_clear_line() {
     let rows = [
         ("--no-such-flag", "unknown flag --no-such-flag"),
         (
-            "--kubeconfig=/etc/kubernetes/kubelet.conf",
-            "--kubeconfig: joining a cluster is not built yet",
-        ),
-        (
             "--bootstrap-kubeconfig=/x",
-            "--bootstrap-kubeconfig: joining a cluster is not built yet",
+            "--bootstrap-kubeconfig=/x: needs --kubeconfig",
         ),
         ("--healthz-port=many", "--healthz-port"),
         ("--v=loud", "--v"),

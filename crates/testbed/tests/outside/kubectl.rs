@@ -1,6 +1,6 @@
 //! A real kubectl, from the machine or from Debian's package.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rubelet_testbed::agent::CliOutput;
@@ -12,18 +12,35 @@ const PACKAGE: &str = "kubernetes-client";
 
 /// kubectl against one server, without any configuration of the user who runs the test.
 pub(crate) struct Kubectl {
-    relay: Relay,
+    server: Server,
     home: tempfile::TempDir,
+}
+
+/// Where the server is.
+enum Server {
+    /// Behind a TCP port of ours.
+    Relay(Relay),
+    /// Where a kubeconfig says.
+    Kubeconfig(PathBuf),
 }
 
 impl Kubectl {
     /// Puts a TCP port before the socket and makes sure that there is a kubectl.
     pub(crate) fn to(socket: &Path) -> Self {
+        Self::of(Server::Relay(Relay::start(socket)))
+    }
+
+    /// Uses a kubeconfig.
+    pub(crate) fn with(kubeconfig: &Path) -> Self {
+        Self::of(Server::Kubeconfig(kubeconfig.to_owned()))
+    }
+
+    fn of(server: Server) -> Self {
         if Command::new("kubectl").arg("--help").output().is_err() {
             install();
         }
         Self {
-            relay: Relay::start(socket),
+            server,
             home: tempfile::tempdir().unwrap(),
         }
     }
@@ -31,10 +48,13 @@ impl Kubectl {
     /// The beginning of a command line.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new("kubectl");
-        command
-            .env("HOME", self.home.path())
-            .env("KUBECONFIG", "/dev/null")
-            .args(["--server", &self.relay.url()]);
+        command.env("HOME", self.home.path());
+        match &self.server {
+            Server::Relay(relay) => command
+                .env("KUBECONFIG", "/dev/null")
+                .args(["--server", &relay.url()]),
+            Server::Kubeconfig(path) => command.env("KUBECONFIG", path),
+        };
         command
     }
 

@@ -4,9 +4,6 @@ use super::super::{CERT_DIR, Flag, FlagKind::*, ROOT_DIR, Role::*};
 use super::flag;
 use crate::field::Effect::{Cluster, NotYet, Works};
 
-const NO_CLUSTER: &str = "joining a cluster is not built yet; leave the flag out and give the pods \
-                          with --pod-manifest-path or --manifest-url";
-
 pub(super) const FLAGS: &[Flag] = &[
     flag(
         "help",
@@ -66,11 +63,27 @@ pub(super) const FLAGS: &[Flag] = &[
         "Labels for the Node object.",
     ),
     flag(
+        "kubeconfig",
+        Text,
+        Own(Works),
+        "",
+        "How to reach the API server: with it the machine is a node of a cluster, without it it stands \
+         alone.",
+    ),
+    flag(
+        "bootstrap-kubeconfig",
+        Text,
+        Own(Works),
+        "",
+        "How to reach the API server for a first certificate, when the file of --kubeconfig is missing \
+         or its certificate has expired. That file is written then. Needs --kubeconfig.",
+    ),
+    flag(
         "cert-dir",
         Text,
-        Own(Cluster),
+        Own(Works),
         CERT_DIR,
-        "Folder of the certificates.",
+        "Folder of the certificates that are made here or issued by the cluster.",
     ),
     flag(
         "cloud-provider",
@@ -78,20 +91,6 @@ pub(super) const FLAGS: &[Flag] = &[
         Own(Cluster),
         "",
         "`external` when a cloud looks after the node.",
-    ),
-    flag(
-        "kubeconfig",
-        Text,
-        Refused(NO_CLUSTER),
-        "",
-        "How to reach the API server.",
-    ),
-    flag(
-        "bootstrap-kubeconfig",
-        Text,
-        Refused(NO_CLUSTER),
-        "",
-        "How to reach the API server for a first certificate.",
     ),
     flag(
         "seccomp-default",

@@ -7,6 +7,7 @@ use rubelet_pod_plan::{cri_config::sandbox_config, history::NETWORK_NOT_READY};
 use super::{Flow, removal};
 use crate::{
     events::EventType,
+    objects::FAILED_SANDBOX,
     pod_task::{PodTask, repeats::Repeats},
 };
 
@@ -55,8 +56,11 @@ impl PodTask {
         }
     }
 
-    async fn try_create_sandbox(&self, attempt: u32) -> Result<SandboxId, (&'static str, String)> {
-        let context = &self.context;
+    async fn try_create_sandbox(
+        &mut self,
+        attempt: u32,
+    ) -> Result<SandboxId, (&'static str, String)> {
+        let context = std::sync::Arc::clone(&self.context);
         let (driver, network_problem) = {
             let state = context.runtime_state.borrow();
             (state.cgroup_driver, state.network_problem.clone())
@@ -69,11 +73,22 @@ impl PodTask {
         }
         let host = &context.host;
         let failed = |error: crate::pod_host::HostError| (error.reason, error.message);
-        host.prepare(&self.pod, driver).await.map_err(failed)?;
+        let objects = self.volume_objects().await.map_err(failed)?;
+        host.prepare(&self.pod, driver, &objects)
+            .await
+            .map_err(failed)?;
         let (inputs, notes) = host
             .sandbox_inputs(&self.pod, attempt, driver)
             .await
             .map_err(failed)?;
+        let runtime_handler = match self.pod.spec.runtime_class.as_deref() {
+            None | Some("") => String::new(),
+            Some(class) => context
+                .objects
+                .runtime_handler(class)
+                .await
+                .map_err(|error| (error.reason, failed_sandbox(&error.message)))?,
+        };
         for (reason, message) in notes {
             context
                 .recorder
@@ -81,15 +96,19 @@ impl PodTask {
         }
         let request = v1::RunPodSandboxRequest {
             config: Some(sandbox_config(&self.pod, inputs)),
-            runtime_handler: String::new(),
+            runtime_handler,
         };
         let call = context.drain.run(context.runtime.run_pod_sandbox(request));
         match context.throttle.run(call).await {
             Ok(answer) => Ok(answer.pod_sandbox_id.into()),
-            Err(error) => Err((
-                "FailedCreatePodSandBox",
-                format!("Failed to create pod sandbox: {}", ErrorChain(&error)),
-            )),
+            Err(error) => {
+                let message = failed_sandbox(&ErrorChain(&error).to_string());
+                Err((FAILED_SANDBOX, message))
+            }
         }
     }
+}
+
+fn failed_sandbox(why: &str) -> String {
+    format!("Failed to create pod sandbox: {why}")
 }

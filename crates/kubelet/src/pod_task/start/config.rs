@@ -1,5 +1,7 @@
 //! What a container is made from.
 
+use std::sync::Arc;
+
 use rubelet_api::container::Container;
 use rubelet_base::ContainerId;
 use rubelet_cri::v1;
@@ -10,18 +12,18 @@ use rubelet_pod_plan::{
 
 use crate::{
     images::PresentImage,
+    objects::{CONFIG_ERROR, Draw},
     pod_task::{PodTask, StartFailure},
 };
 
 impl PodTask {
     pub(super) async fn container_config(
-        &self,
+        &mut self,
         container: &Container,
         count: u32,
         image: PresentImage,
     ) -> Result<v1::ContainerConfig, StartFailure> {
-        let config_error =
-            |message: String| StartFailure::new("CreateContainerConfigError", message);
+        let config_error = |message: String| StartFailure::new(CONFIG_ERROR, message);
         verify_non_root(&self.pod, container, &image.user).map_err(|error| {
             let (name, uid) = (&self.pod.name, &self.pod.uid);
             config_error(format!(
@@ -30,15 +32,21 @@ impl PodTask {
             ))
         })?;
         let target = self.target_of(container).map_err(config_error)?;
-        let host = &self.context.host;
+        let context = Arc::clone(&self.context);
+        let host = &context.host;
         let pod_ips = self.pod_ips();
-        let values = env::environment(&self.pod, container, &host.env_context(pod_ips.clone()))
+        let draw = Draw::Environment(container);
+        let objects = self.draws.read(&*context.objects, &self.pod, draw).await;
+        let objects = objects.map_err(|error| config_error(error.message))?;
+        let known = host.env_context(pod_ips.clone());
+        let values = env::environment(&self.pod, container, &known, &objects)
             .map_err(|error| config_error(error.to_string()))?;
         let files = host
             .container_files(&self.pod, &container.name, &values, &pod_ips)
             .await
             .map_err(|error| config_error(error.message))?;
-        let mounts = mounts(container, &files).map_err(|error| config_error(error.to_string()))?;
+        let mounts = mounts(&self.pod, container, &files)
+            .map_err(|error| config_error(error.to_string()))?;
         let (seccomp_root, seccomp_default) = host.seccomp();
         Ok(container_config(
             &self.pod,

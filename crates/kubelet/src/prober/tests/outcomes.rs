@@ -258,3 +258,37 @@ async fn reports_tell_the_last_attempt_and_the_next() {
     );
     assert_eq!(&*report.output, "HTTP probe failed with statuscode: 500");
 }
+
+#[tokio::test(start_paused = true)]
+async fn attempts_are_counted_over_restarts_and_the_numbers_go_with_the_pod() {
+    let rig = Rig::running();
+    pass(0.5).await;
+    let pod = pod(
+        "p",
+        "readinessProbe: {httpGet: {port: 80}, periodSeconds: 10}",
+    );
+    rig.net.play([passes(), fails(), passes()]);
+    rig.set(&pod, &[rig.target(Readiness, "c1")]);
+    pass(15.0).await;
+    rig.set(&pod, &[rig.target(Readiness, "c2")]);
+    pass(1.0).await;
+    let totals = || -> Vec<String> {
+        let page = rig.handle.metrics();
+        let lines = page.lines();
+        let ours = lines.filter(|line| line.starts_with("prober_probe_total{"));
+        let parts = ours.map(|line| line.split("probe_type=").nth(1).unwrap().to_owned());
+        parts.collect()
+    };
+    assert_eq!(
+        totals(),
+        [
+            "\"Readiness\",result=\"failed\"} 1",
+            "\"Readiness\",result=\"successful\"} 2",
+        ]
+    );
+    let page = rig.handle.metrics();
+    assert!(page.contains("process_start_time_seconds "), "{page}");
+    assert!(page.contains(&format!("pod_uid=\"{}\"", pod.uid.as_str())));
+    rig.handle.forget(&pod.uid);
+    assert!(totals().is_empty());
+}

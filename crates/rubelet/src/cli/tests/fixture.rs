@@ -14,7 +14,8 @@ use clap::{CommandFactory as _, Parser};
 use jiff::{SignedDuration, Timestamp};
 use rubelet_server::{
     ActionError, Collection, Expired, Listing, LogError, LogRequest, LogStream, NodeView, Object,
-    PodAction, PodAnswer, PodRef, Resource, UnixSocket, WatchStream, bind_unix, clock, serve_unix,
+    PodAction, PodAnswer, PodRef, Resource, RunningPod, UnixSocket, WatchStream, bind_unix, clock,
+    serve_unix,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -116,6 +117,12 @@ impl NodeView for Node {
         String::new()
     }
     fn summary(&self) -> String {
+        String::new()
+    }
+    fn running_pods(&self) -> Vec<RunningPod> {
+        Vec::new()
+    }
+    fn probe_metrics(&self) -> String {
         String::new()
     }
 }

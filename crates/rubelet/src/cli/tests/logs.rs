@@ -65,6 +65,7 @@ fn options_reach_the_agent() {
         timestamps: true,
         tail_lines: Some(5),
         limit_bytes: Some(9),
+        output: None,
     };
     let second = LogRequest {
         container: "setup".to_owned(),

@@ -75,7 +75,8 @@ impl Seen {
                 prober: ProberHandle::default(),
                 clock,
                 manifests: manifests.subscribe(),
-                desired: watch::channel(Arc::default()).1,
+                api_server: watch::channel(None).1,
+                desired: vec![watch::channel(Arc::default()).1],
                 runtime: watch::channel(runtime).1,
                 silence: Arc::new(|| None),
                 heartbeats: Vec::new(),
@@ -229,6 +230,7 @@ pub(super) fn entry() -> PodEntry {
         why: Vec::new(),
         history: Arc::new(History::default()),
         wake_at: None,
+        finished: false,
     }
 }
 

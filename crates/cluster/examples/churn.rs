@@ -1,0 +1,323 @@
+//! How many pods a second come, get ready and go: a model API server and a model runtime, whose answers
+//! take no time of their own, and the whole agent between them. Prints pods per second.
+//!
+//! The client's rate limit is off: with `kubeAPIQPS: 50` it alone would decide.
+
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use rubelet_api::{
+    container::Container,
+    objects::PodObjects,
+    pod::Pod,
+    probe::{HttpGet, ProbeHandler},
+};
+use rubelet_base::{ContainerId, PodName, PodUid};
+use rubelet_cluster::{
+    source::{self, ApiPods, SourceParts, gate::Gate},
+    status::{self, IgnoreDurations, StatusContext, StatusParts},
+};
+use rubelet_cri::v1;
+use rubelet_kube::{Client, ClientConfig, ClientOptions, Connector};
+use rubelet_kubelet::{
+    agent::{Agent, AgentParts},
+    clock::Clock,
+    events::Recorder,
+    images::PullParallelism,
+    intents::IntentBoard,
+    keyring::NodeLogins,
+    metrics::NodeMetrics,
+    objects::NoObjects,
+    pleg::PlegSettings,
+    pod_host::{HostError, Note, PodHost},
+    prober::{NetProbe, NetReport, NetVerdict},
+    records::RecordWriter,
+    runtime_state::CgroupDriver,
+};
+use rubelet_pod_plan::{
+    PlanSettings,
+    cri_config::{ContainerFiles, SandboxInputs, env::EnvContext},
+};
+use rubelet_sim::Sim;
+use serde_json::{Value, json};
+use sim_api::{SimApi, SimApiConfig};
+use tokio::{sync::watch, time::Instant};
+
+const NODE: &str = "n";
+/// So many pods in all, after some that warm everything up.
+const PODS: usize = 2000;
+const WARM_UP: usize = 200;
+/// So many at the same time.
+const AT_ONCE: usize = 100;
+/// How often the server's pods are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+type Failure = Box<dyn std::error::Error>;
+
+#[tokio::main(worker_threads = 2)]
+async fn main() -> Result<(), Failure> {
+    let api = Arc::new(SimApi::start(SimApiConfig::default()).await?);
+    let sim = Sim::new();
+    sim.add_image("app:1");
+    let disk = Disk::new()?;
+    let agent = join(&api, &sim, &disk)?;
+    churn(&api, WARM_UP).await?;
+    let start = Instant::now();
+    churn(&api, PODS).await?;
+    let took = start.elapsed().as_secs_f64();
+    agent.stop().await;
+    let violations = api.violations();
+    if !violations.is_empty() {
+        return Err(format!("the node did what no node may: {violations:#?}").into());
+    }
+    writeln!(io::stdout(), "{:.1}", f64::from(PODS as u32) / took)?;
+    Ok(())
+}
+
+/// Where the agent keeps its records, in memory.
+struct Disk {
+    records: tempfile::TempDir,
+    intents: tempfile::TempDir,
+    kept: tempfile::TempDir,
+}
+
+impl Disk {
+    fn new() -> io::Result<Self> {
+        let folder = || tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Ok(Self {
+            records: folder()?,
+            intents: folder()?,
+            kept: folder()?,
+        })
+    }
+}
+
+/// Starts an agent that takes its pods from this server.
+fn join(api: &Arc<SimApi>, sim: &Sim, disk: &Disk) -> Result<Agent, Failure> {
+    let clock = Clock::system();
+    let recorder = Recorder::new(clock.clone());
+    let known = Arc::new(ApiPods::new());
+    let gate = Arc::new(Gate::new(Arc::clone(&known), Box::new(|_, _| Ok(()))));
+    let mut agent = Agent::start(
+        AgentParts {
+            runtime: sim.runtime(),
+            images: sim.images(),
+            endpoint: "unix:///model".into(),
+            host: Arc::new(MemoryHost),
+            clock: clock.clone(),
+            records: RecordWriter::new(disk.records.path().to_owned()),
+            node_name: NODE.into(),
+            plan: PlanSettings::default(),
+            pleg: PlegSettings {
+                relist_period: Duration::from_secs(1),
+                events: true,
+            },
+            pulls: PullParallelism::Unlimited,
+            at_once: 8,
+            net: Arc::new(NoNet),
+            intents: IntentBoard::new(disk.intents.path().to_owned()),
+            cluster: Arc::clone(&gate) as _,
+            logins: NodeLogins::default(),
+            objects: Arc::new(NoObjects),
+            metrics: NodeMetrics::new(),
+        },
+        recorder.clone(),
+    );
+    let server = Arc::clone(api);
+    let config = ClientConfig::anonymous("http://model")?.over(Connector::new(move || {
+        let server = Arc::clone(&server);
+        async move { Ok(server.connect()) }
+    }));
+    let options = ClientOptions {
+        qps: 0.0,
+        ..ClientOptions::default()
+    };
+    let client = Client::new(config, options)?;
+    let desired = watch::Sender::new(source::unknown());
+    agent.run_pods(vec![desired.subscribe()]);
+    let context = StatusContext {
+        host_ips: Arc::new([]),
+        runtime: "model".into(),
+    };
+    tokio::spawn(status::run(StatusParts {
+        client: client.clone(),
+        board: Arc::clone(&agent.pods),
+        api: Arc::clone(&known),
+        context: watch::Sender::new(context).subscribe(),
+        clock,
+        metrics: Arc::new(IgnoreDurations),
+    }));
+    tokio::spawn(source::run(SourceParts {
+        client,
+        node_name: NODE.into(),
+        folder: disk.kept.path().to_owned(),
+        api: known,
+        gate,
+        intents: agent.intents().clone(),
+        recorder,
+        problem: watch::Sender::new(None),
+        desired,
+    }));
+    Ok(agent)
+}
+
+/// Lets so many pods come and go.
+async fn churn(api: &SimApi, pods: usize) -> Result<(), Failure> {
+    let (mut created, mut there) = (0, 0);
+    while created < pods || there > 0 {
+        while created < pods && there < AT_ONCE {
+            api.create("pods", &pod())?;
+            created += 1;
+            there += 1;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+        let found = api.list("pods");
+        there = found.len();
+        for pod in found {
+            let metadata = &pod["metadata"];
+            if is_ready(&pod) && metadata["deletionTimestamp"].is_null() {
+                let name = metadata["name"].as_str().unwrap_or_default();
+                api.delete("pods", "default", name, Some(1))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn pod() -> Value {
+    json!({
+        "metadata": { "generateName": "pod-", "namespace": "default" },
+        "spec": {
+            "nodeName": NODE,
+            "containers": [{
+                "name": "main",
+                "image": "app:1",
+                "imagePullPolicy": "IfNotPresent",
+            }],
+        },
+    })
+}
+
+fn is_ready(pod: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|one| one["type"] == "Ready" && one["status"] == "True")
+}
+
+/// A host that has nothing to do.
+struct MemoryHost;
+
+#[async_trait]
+impl PodHost for MemoryHost {
+    fn track(&self, _: &Arc<Pod>) {}
+
+    async fn prepare(
+        &self,
+        _: &Arc<Pod>,
+        _: Option<CgroupDriver>,
+        _: &PodObjects,
+    ) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    async fn refresh(&self, _: &Arc<Pod>, _: &PodObjects) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    async fn sandbox_inputs(
+        &self,
+        pod: &Arc<Pod>,
+        attempt: u32,
+        _: Option<CgroupDriver>,
+    ) -> Result<(SandboxInputs, Vec<Note>), HostError> {
+        let inputs = SandboxInputs {
+            attempt,
+            log_directory: format!("/logs/{}", pod.uid),
+            hostname: pod.name.name.to_string(),
+            dns: v1::DnsConfig::default(),
+            cgroup_parent: format!("/pods/{}", pod.uid),
+            resources: None,
+        };
+        Ok((inputs, Vec::new()))
+    }
+
+    async fn container_files(
+        &self,
+        _: &Arc<Pod>,
+        _: &str,
+        _: &[(String, String)],
+        _: &[Box<str>],
+    ) -> Result<ContainerFiles, HostError> {
+        Ok(ContainerFiles::default())
+    }
+
+    fn resources(&self, _: &Pod, _: &Container) -> v1::LinuxContainerResources {
+        v1::LinuxContainerResources::default()
+    }
+
+    fn env_context(&self, pod_ips: Vec<Box<str>>) -> EnvContext {
+        EnvContext {
+            pod_ips,
+            ..EnvContext::default()
+        }
+    }
+
+    fn seccomp(&self) -> (String, bool) {
+        (String::new(), false)
+    }
+
+    async fn logged_restart_count(&self, _: &Arc<Pod>, _: &str) -> u32 {
+        0
+    }
+
+    async fn link_log(&self, _: &Arc<Pod>, _: &str, _: &ContainerId, _: u32) {}
+
+    async fn remove_logs(&self, _: &Arc<Pod>, _: &str, _: &ContainerId, _: u32) {}
+
+    async fn kill_leftovers(&self, _: &PodUid, _: &ContainerId) -> usize {
+        0
+    }
+
+    async fn clean_up(&self, _: &PodName, _: &PodUid) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    async fn log_tail(&self, _: &Pod, _: &str, _: u32, _: u64, _: usize) -> Vec<Box<str>> {
+        Vec::new()
+    }
+
+    fn log_path(&self, pod: &Pod, container: &str, count: u32) -> PathBuf {
+        format!("/logs/{}/{container}/{count}.log", pod.uid).into()
+    }
+
+    async fn pods_on_disk(&self) -> Vec<PodUid> {
+        Vec::new()
+    }
+}
+
+/// A network without probes.
+struct NoNet;
+
+#[async_trait]
+impl NetProbe for NoNet {
+    async fn probe(&self, _: &ProbeHandler, _: &str, _: Duration) -> NetReport {
+        passed()
+    }
+
+    async fn hook(&self, _: &HttpGet, _: &str, _: Duration) -> NetReport {
+        passed()
+    }
+}
+
+fn passed() -> NetReport {
+    NetReport {
+        verdict: NetVerdict::Passed,
+        output: String::new(),
+        latency: Duration::ZERO,
+    }
+}

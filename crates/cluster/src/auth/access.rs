@@ -1,0 +1,112 @@
+//! Who may do what: SubjectAccessReview.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use rubelet_kube::Client;
+use rubelet_server::secure::{Attributes, AuthError, Authorizer, User};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    cache::{Judgements, Question},
+    call::{self, Judge},
+};
+
+const PATH: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+
+/// Asks the API server what a user may.
+pub struct AccessReviews {
+    judge: Arc<dyn Judge>,
+    judgements: Judgements<bool>,
+    allowed_ttl: Duration,
+    denied_ttl: Duration,
+}
+
+impl AccessReviews {
+    /// With `authorization.webhook.cacheAuthorizedTTL` and `cacheUnauthorizedTTL`: how long it is
+    /// remembered that somebody may, or may not.
+    #[must_use]
+    pub fn new(client: &Client, authorized_ttl: Duration, unauthorized_ttl: Duration) -> Self {
+        Self::with(call::judge(client), authorized_ttl, unauthorized_ttl)
+    }
+
+    pub(super) fn with(judge: Arc<dyn Judge>, allowed_ttl: Duration, denied_ttl: Duration) -> Self {
+        Self {
+            judge,
+            judgements: Judgements::new(),
+            allowed_ttl,
+            denied_ttl,
+        }
+    }
+}
+
+#[async_trait]
+impl Authorizer for AccessReviews {
+    async fn authorize(&self, user: &User, attributes: &Attributes) -> Result<bool, AuthError> {
+        let spec = spec(user, attributes);
+        let question = Question::new(&spec.to_string());
+        let (allowed_ttl, denied_ttl) = (self.allowed_ttl, self.denied_ttl);
+        let ask = || {
+            let body = json!({
+                "apiVersion": "authorization.k8s.io/v1",
+                "kind": "SubjectAccessReview",
+                "spec": spec,
+            });
+            let judge = Arc::clone(&self.judge);
+            async move {
+                let allowed = allowed(call::ask(judge, PATH, body).await?)?;
+                Ok((allowed, if allowed { allowed_ttl } else { denied_ttl }))
+            }
+        };
+        self.judgements.get(question, ask).await
+    }
+}
+
+fn spec(user: &User, attributes: &Attributes) -> Value {
+    let mut spec = json!({
+        "resourceAttributes": {
+            "verb": attributes.verb,
+            "version": "v1",
+            "resource": "nodes",
+            "subresource": attributes.subresource,
+            "name": *attributes.node,
+        },
+        "user": user.name,
+        "groups": user.groups,
+    });
+    if !user.uid.is_empty() {
+        spec["uid"] = user.uid.as_str().into();
+    }
+    if !user.extra.is_empty() {
+        spec["extra"] = json!(user.extra);
+    }
+    spec
+}
+
+#[derive(Deserialize)]
+struct Review {
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    allowed: bool,
+    denied: bool,
+}
+
+fn allowed(review: Value) -> Result<bool, AuthError> {
+    let Review { status } = serde_json::from_value(review)
+        .map_err(|error| AuthError(format!("{PATH}: the answer can't be used: {error}")))?;
+    match status {
+        Status {
+            allowed: true,
+            denied: true,
+        } => Err(AuthError(format!(
+            "{PATH}: the answer allows and denies at once"
+        ))),
+        Status { allowed, .. } => Ok(allowed),
+    }
+}

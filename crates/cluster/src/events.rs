@@ -1,0 +1,61 @@
+//! Events go to the API server, as core/v1 Events in the kubelet's words (client-go:
+//! `tools/record`).
+//!
+//! | part | what it decides |
+//! |---|---|
+//! | `queue` | what waits: the newest of each event, so many at most, the oldest is dropped |
+//! | `similar` | from the tenth message of one reason on, one event stands for all of them |
+//! | `spam` | how many events one object may cause |
+//! | `state` | create or count on, from what was sent before |
+//! | `wire` | the objects and patches |
+//!
+//! The task reads the recorder's board and makes one call at a time, within the rate limit. Whoever
+//! records an event never waits for any of this.
+
+mod queue;
+mod send;
+mod similar;
+mod spam;
+mod state;
+mod task;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use std::sync::{Arc, atomic::AtomicU64};
+
+use rubelet_kube::Client;
+use rubelet_kubelet::events::Recorder;
+
+/// What the task is made from.
+pub struct EventParts {
+    /// The API server.
+    pub client: Client,
+    /// Where events come from.
+    pub recorder: Recorder,
+    /// Name of this node.
+    pub node_name: Arc<str>,
+    /// `eventRecordQPS`: events a second in the long run; 0 for any number.
+    pub qps: f32,
+    /// `eventBurst`: events at once after a quiet time.
+    pub burst: u32,
+    /// Counts the events that never reached the API server, other than those of one object beyond
+    /// its share.
+    pub dropped: Arc<AtomicU64>,
+}
+
+/// Sends events, for ever.
+pub async fn run(parts: EventParts) {
+    let EventParts {
+        client,
+        recorder,
+        node_name,
+        qps,
+        burst,
+        dropped,
+    } = parts;
+    let board = Arc::clone(recorder.board());
+    task::EventTask::new(client, board, node_name, (qps, burst), dropped)
+        .run()
+        .await;
+}

@@ -1,0 +1,143 @@
+//! What becomes of an event: a new object, a higher count of one that was sent, or nothing. Pure.
+
+use std::{collections::HashMap, sync::Arc};
+
+use jiff::Timestamp;
+use rubelet_kubelet::events::Event;
+use tokio::time::Instant;
+
+use super::{
+    similar::{Group, Similar},
+    spam::{Object, SpamFilter},
+};
+
+/// So many sent events are remembered; of older ones a repeat becomes a new object.
+const REMEMBERED: usize = 4096;
+
+/// One call.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Outgoing {
+    /// What happened.
+    pub(super) event: Arc<Event>,
+    /// `metadata.name`.
+    pub(super) name: Box<str>,
+    /// `message`.
+    pub(super) message: Box<str>,
+    /// `firstTimestamp`.
+    pub(super) first: Timestamp,
+    /// `count`.
+    pub(super) count: u32,
+    /// The object was sent before: only what changed is sent.
+    pub(super) repeats: bool,
+}
+
+/// What was sent.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    similar: Similar,
+    spam: SpamFilter,
+    events: HashMap<Box<str>, Counted>,
+    groups: HashMap<Group, Combined>,
+}
+
+/// An event that was seen.
+#[derive(Debug)]
+struct Counted {
+    /// Occurrences that were taken into account.
+    count: u32,
+    combined: bool,
+    /// The API server has it.
+    sent: bool,
+    last: Timestamp,
+}
+
+/// The event that stands for similar ones.
+#[derive(Debug)]
+struct Combined {
+    name: Box<str>,
+    first: Timestamp,
+    count: u32,
+    sent: bool,
+    last: Timestamp,
+}
+
+impl State {
+    /// The call for an event; `None` if there is nothing to tell, or its object caused too many.
+    pub(super) fn next(&mut self, event: &Arc<Event>, now: Instant) -> Option<Outgoing> {
+        let seen = self.events.get(&event.name).map_or(0, |one| one.count);
+        let new = event.count.checked_sub(seen).filter(|new| *new > 0)?;
+        let combined = match self.events.get(&event.name) {
+            Some(one) => one.combined,
+            None => self.similar.combines(event, now),
+        };
+        let counted = self.events.entry(event.name.clone()).or_insert(Counted {
+            count: 0,
+            combined,
+            sent: false,
+            last: event.last,
+        });
+        counted.count = event.count;
+        counted.last = event.last;
+        let outgoing = if combined {
+            let group = self.groups.entry(Group::of(event)).or_insert(Combined {
+                name: event.name.clone(),
+                first: event.first,
+                count: 0,
+                sent: false,
+                last: event.last,
+            });
+            group.count = group.count.saturating_add(new);
+            group.last = event.last;
+            Outgoing {
+                event: Arc::clone(event),
+                name: group.name.clone(),
+                message: format!("(combined from similar events): {}", event.message).into(),
+                first: group.first,
+                count: group.count,
+                repeats: group.sent,
+            }
+        } else {
+            Outgoing {
+                event: Arc::clone(event),
+                name: event.name.clone(),
+                message: event.message.clone(),
+                first: event.first,
+                count: event.count,
+                repeats: counted.sent,
+            }
+        };
+        self.forget();
+        let object = Object::of(&event.subject, event.kind);
+        self.spam.allows(object, now).then_some(outgoing)
+    }
+
+    /// The API server has it.
+    pub(super) fn sent(&mut self, outgoing: &Outgoing) {
+        let Some(counted) = self.events.get_mut(&outgoing.event.name) else {
+            return;
+        };
+        if !counted.combined {
+            counted.sent = true;
+        } else if let Some(group) = self.groups.get_mut(&Group::of(&outgoing.event)) {
+            group.sent = true;
+        }
+    }
+
+    /// Keeps the newest half where there are too many.
+    fn forget(&mut self) {
+        if self.events.len() > REMEMBERED {
+            let middle = middle(self.events.values().map(|one| one.last));
+            self.events.retain(|_, one| one.last > middle);
+        }
+        if self.groups.len() > REMEMBERED {
+            let middle = middle(self.groups.values().map(|one| one.last));
+            self.groups.retain(|_, one| one.last > middle);
+        }
+    }
+}
+
+fn middle(times: impl Iterator<Item = Timestamp>) -> Timestamp {
+    let mut times: Vec<_> = times.collect();
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}

@@ -1,0 +1,66 @@
+//! Mirror pods: what shows the static pods of this node to the cluster (kubelet: `pkg/kubelet/pod`,
+//! `tryReconcileMirrorPods`).
+//!
+//! Each pod of a manifest gets a pod at the API server with the same name and specification, the
+//! annotation `kubernetes.io/config.mirror` and the Node as its owner. `decide` compares what the
+//! sources want with what the API server has; the task makes the calls and waits for the watch to
+//! tell of them. Statuses are written by [`crate::status`].
+//!
+//! The annotation's value is the static pod's UID, under which its containers, logs and events are
+//! found; an edit of the manifest shows in `kubernetes.io/config.hash`.
+
+mod body;
+mod decide;
+mod send;
+mod task;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use rubelet_kube::Client;
+use rubelet_kubelet::pod_task::PodBoard;
+use rubelet_sources::desired::Desired;
+use tokio::sync::watch;
+
+use crate::source::ApiPods;
+
+/// What the task is made from.
+pub struct MirrorParts {
+    /// The API server.
+    pub client: Client,
+    /// Name of this node.
+    pub node_name: Arc<str>,
+    /// UID of the Node object; `None` until it is registered. Without it there are no new mirror
+    /// pods, because they need an owner.
+    pub node_uid: watch::Receiver<Option<Arc<str>>>,
+    /// What manifests want.
+    pub desired: watch::Receiver<Arc<Desired>>,
+    /// What the API server wants. Until it was listed, nobody knows which mirror pods there are.
+    pub listed: watch::Receiver<Arc<Desired>>,
+    /// What runs.
+    pub board: Arc<PodBoard>,
+    /// What the API server has.
+    pub api: Arc<ApiPods>,
+}
+
+/// Keeps mirror pods, for ever.
+pub async fn run(parts: MirrorParts) {
+    let MirrorParts {
+        client,
+        node_name,
+        node_uid,
+        desired,
+        listed,
+        board,
+        api,
+    } = parts;
+    let node = task::Node {
+        name: node_name,
+        uid: node_uid,
+    };
+    let wanted = task::Wanted { desired, listed };
+    task::MirrorTask::new(client, node, wanted, board, api)
+        .run()
+        .await;
+}

@@ -1,0 +1,116 @@
+//! Which mirror pods are missing, wrong or left over. Pure.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use rubelet_api::{
+    annotations::CONFIG_HASH,
+    pod::{Pod, PodSource},
+    status::Phase,
+};
+use rubelet_base::PodName;
+use rubelet_kubelet::pod_task::PodEntry;
+use rubelet_sources::desired::Desired;
+
+use crate::source::ApiPod;
+
+/// What to do about one name.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Step {
+    /// The static pod has no mirror pod.
+    Create(Arc<Pod>),
+    /// This mirror pod has to go; where one is wanted, a new one follows.
+    Delete(Arc<ApiPod>, Why),
+    /// A pod of that name that is no mirror pod stands in the way.
+    Blocked(Arc<Pod>, Arc<ApiPod>),
+}
+
+/// Why a mirror pod has to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// Somebody deletes it.
+    Deleted,
+    /// It shows another version of the manifest, or another pod.
+    Differs,
+    /// It shows an end, and the static pod runs again; a phase never goes back.
+    RunsAgain,
+    /// Its static pod is gone.
+    Orphaned,
+}
+
+impl Why {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Deleted => "it is being deleted while its static pod runs",
+            Self::Differs => "it did not match the static pod",
+            Self::RunsAgain => "it has ended and its static pod runs again",
+            Self::Orphaned => "its static pod is gone",
+        }
+    }
+}
+
+/// What to do, by name.
+pub(super) fn decide(
+    desired: &Desired,
+    board: &[Arc<PodEntry>],
+    copies: &[Arc<ApiPod>],
+) -> BTreeMap<PodName, Step> {
+    let (mut mirrors, mut others) = (BTreeMap::new(), BTreeMap::new());
+    for copy in copies {
+        let list = if copy.mirror.is_some() {
+            &mut mirrors
+        } else {
+            &mut others
+        };
+        list.insert(&copy.name, copy);
+    }
+    let static_pods = board.iter().filter(|one| one.pod.source != PodSource::Api);
+    let phases: BTreeMap<&PodName, Phase> = static_pods
+        .clone()
+        .filter(|entry| entry.deletion.is_none())
+        .map(|entry| (&entry.pod.name, entry.status.phase))
+        .collect();
+    let on_host: BTreeSet<&PodName> = static_pods.map(|entry| &entry.pod.name).collect();
+    let mut steps = BTreeMap::new();
+    let wanted = desired.pods.values();
+    for pod in wanted.filter(|pod| pod.source != PodSource::Api) {
+        let step = match (others.get(&pod.name), mirrors.get(&pod.name)) {
+            (Some(other), _) => Some(Step::Blocked(Arc::clone(pod), Arc::clone(other))),
+            (None, None) => Some(Step::Create(Arc::clone(pod))),
+            (None, Some(mirror)) => wrong(mirror, pod, phases.get(&pod.name))
+                .map(|why| Step::Delete(Arc::clone(mirror), why)),
+        };
+        if let Some(step) = step {
+            steps.insert(pod.name.clone(), step);
+        }
+    }
+    for (name, mirror) in mirrors {
+        let wanted = desired.pods.get(name);
+        let wanted = wanted.is_some_and(|pod| pod.source != PodSource::Api);
+        // Until all manifests were read, any mirror pod may be wanted. One whose pod still ends
+        // shows how.
+        if !wanted && desired.sources_ready() && !on_host.contains(name) {
+            let step = Step::Delete(Arc::clone(mirror), Why::Orphaned);
+            steps.insert(name.clone(), step);
+        }
+    }
+    steps
+}
+
+fn wrong(mirror: &ApiPod, pod: &Pod, phase: Option<&Phase>) -> Option<Why> {
+    let hash = pod.annotations.get(CONFIG_HASH);
+    let ended = mirror.phase.is_some_and(Phase::is_terminal);
+    if mirror.deletion.is_some() {
+        Some(Why::Deleted)
+    } else if mirror.mirror.as_deref() != Some(pod.uid.as_str())
+        || mirror.config_hash.is_some() && mirror.config_hash.as_ref() != hash
+    {
+        Some(Why::Differs)
+    } else if ended && phase.is_some_and(|phase| !phase.is_terminal()) {
+        Some(Why::RunsAgain)
+    } else {
+        None
+    }
+}

@@ -1,0 +1,243 @@
+//! The task: compares, makes the calls one after the other, waits for the watch to tell of them.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use rubelet_base::{Backoff, PodName, PodUid};
+use rubelet_kubelet::pod_task::PodBoard;
+use rubelet_sources::desired::Desired;
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, sleep_until},
+};
+use tracing::{debug, info, warn};
+
+use super::{
+    body::body,
+    decide::{Step, decide},
+    send::MirrorApi,
+};
+use crate::{
+    refusal::{CallError, Refusal},
+    source::ApiPods,
+};
+
+/// Waits after calls that failed.
+const RETRY_INITIAL: Duration = Duration::from_secs(1);
+const RETRY_MAX: Duration = Duration::from_secs(300);
+/// So long the watch may take to tell of a call before it is made again.
+const ECHO: Duration = Duration::from_secs(30);
+/// Changes that come together are looked at together.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The node, as the owner of mirror pods.
+pub(super) struct Node {
+    pub(super) name: Arc<str>,
+    pub(super) uid: watch::Receiver<Option<Arc<str>>>,
+}
+
+/// What is to run.
+pub(super) struct Wanted {
+    /// As manifests say.
+    pub(super) desired: watch::Receiver<Arc<Desired>>,
+    /// As the API server says; ready when all its pods are on the board.
+    pub(super) listed: watch::Receiver<Arc<Desired>>,
+}
+
+/// Keeps mirror pods.
+pub(super) struct MirrorTask<A> {
+    client: A,
+    node: Node,
+    wanted: Wanted,
+    board: Arc<PodBoard>,
+    api: Arc<ApiPods>,
+    names: BTreeMap<PodName, State>,
+}
+
+/// What was tried for one name.
+struct State {
+    backoff: Backoff,
+    not_before: Option<Instant>,
+    echo: Option<Echo>,
+    complaint: String,
+}
+
+/// What the watch has to tell yet.
+struct Echo {
+    uid: PodUid,
+    appears: bool,
+    until: Instant,
+}
+
+impl<A: MirrorApi> MirrorTask<A> {
+    pub(super) fn new(
+        client: A,
+        node: Node,
+        wanted: Wanted,
+        board: Arc<PodBoard>,
+        api: Arc<ApiPods>,
+    ) -> Self {
+        Self {
+            client,
+            node,
+            wanted,
+            board,
+            api,
+            names: BTreeMap::new(),
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        let mut listed = self.wanted.listed.clone();
+        if listed
+            .wait_for(|desired| desired.sources_ready())
+            .await
+            .is_err()
+        {
+            return;
+        }
+        let (mut board, mut api) = (self.board.versions(), self.api.versions());
+        let (mut desired, mut uid) = (self.wanted.desired.clone(), self.node.uid.clone());
+        let (mut sources_live, mut node_lives) = (true, true);
+        loop {
+            board.mark_unchanged();
+            api.mark_unchanged();
+            desired.mark_unchanged();
+            uid.mark_unchanged();
+            let wake = self.round().await;
+            sleep(PAUSE).await;
+            // Cancel safety: receivers keep what was not seen.
+            tokio::select! {
+                Ok(()) = board.changed() => {}
+                Ok(()) = api.changed() => {}
+                changed = desired.changed(), if sources_live => sources_live = changed.is_ok(),
+                changed = uid.changed(), if node_lives => node_lives = changed.is_ok(),
+                () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {}
+                else => return,
+            }
+        }
+    }
+
+    /// Does what can be done now; tells when to look again even if nothing changes.
+    async fn round(&mut self) -> Option<Instant> {
+        let desired = Arc::clone(&self.wanted.desired.borrow());
+        let board: Vec<_> = self.board.list().into_iter().map(|(.., one)| one).collect();
+        let copies: Vec<_> = self.api.list().into_iter().map(|(.., one)| one).collect();
+        let steps = decide(&desired, &board, &copies);
+        self.names.retain(|name, _| steps.contains_key(name));
+        for (name, step) in steps {
+            let now = Instant::now();
+            let api = &self.api;
+            let state = self.names.entry(name.clone()).or_insert_with(|| State {
+                backoff: Backoff::new(RETRY_INITIAL, RETRY_MAX),
+                not_before: None,
+                echo: None,
+                complaint: String::new(),
+            });
+            state.echo = state.echo.take().filter(|echo| {
+                let told = api.get(&echo.uid).is_some() == echo.appears;
+                !told && echo.until > now
+            });
+            let waits = state.not_before.is_some_and(|at| at > now) || state.echo.is_some();
+            if !waits && !self.apply(&name, step).await {
+                // The API server is away: the others would meet the same.
+                break;
+            }
+        }
+        let states = self.names.values();
+        let times = states.flat_map(|state| {
+            let echo = state.echo.as_ref().map(|echo| echo.until);
+            state.not_before.into_iter().chain(echo).max()
+        });
+        let now = Instant::now();
+        times.filter(|at| *at > now).min()
+    }
+
+    /// Makes the call of a step. False if the API server can't be reached.
+    async fn apply(&mut self, name: &PodName, step: Step) -> bool {
+        let answer = match &step {
+            Step::Create(pod) => {
+                let node_uid = self.node.uid.borrow().clone();
+                let Some(node_uid) = node_uid else {
+                    debug!(pod = %name, "No mirror pod yet: the node is not registered");
+                    return true;
+                };
+                let body = body(pod, &self.node.name, &node_uid);
+                let created = self.client.create(&name.namespace, body).await;
+                created.map(|uid| (uid, true))
+            }
+            Step::Delete(copy, _) => {
+                let deleted = self.client.delete(&copy.name, &copy.uid).await;
+                match deleted {
+                    // It is gone, only the watch has not said so.
+                    Err(error)
+                        if matches!(error.refusal, Refusal::NotFound | Refusal::OtherUid) =>
+                    {
+                        Ok((copy.uid.clone(), false))
+                    }
+                    other => other.map(|()| (copy.uid.clone(), false)),
+                }
+            }
+            Step::Blocked(pod, other) => Err(CallError {
+                refusal: Refusal::Exists,
+                text: blocked(&pod.name, Some(&other.uid)),
+            }),
+        };
+        let now = Instant::now();
+        let Some(state) = self.names.get_mut(name) else {
+            return true;
+        };
+        match answer {
+            Ok((uid, appears)) => {
+                match &step {
+                    Step::Create(pod) => {
+                        info!(pod = %name, static_uid = %pod.uid, uid = %uid, "Created a mirror pod");
+                    }
+                    Step::Delete(_, why) => {
+                        info!(pod = %name, uid = %uid, why = why.as_str(), "Deleted a mirror pod");
+                    }
+                    Step::Blocked(..) => {}
+                }
+                state.backoff.reset();
+                state.not_before = None;
+                state.complaint = String::new();
+                let until = now + ECHO;
+                state.echo = Some(Echo {
+                    uid,
+                    appears,
+                    until,
+                });
+                true
+            }
+            Err(error) => {
+                let mut wait = state.backoff.advance();
+                if let Refusal::Later(Some(least)) = error.refusal {
+                    wait = wait.max(least);
+                }
+                state.not_before = Some(now + wait);
+                let text = match (&step, error.refusal) {
+                    (Step::Create(pod), Refusal::Exists) => blocked(&pod.name, None),
+                    _ => error.text,
+                };
+                if state.complaint != text {
+                    let failed = match step {
+                        Step::Delete(..) => "Failed deleting a mirror pod",
+                        Step::Create(_) | Step::Blocked(..) => "Failed creating a mirror pod",
+                    };
+                    warn!(pod = %name, error = text, "{failed}");
+                    state.complaint = text;
+                }
+                error.refusal != Refusal::Away
+            }
+        }
+    }
+}
+
+/// A pod of the same name that is no mirror pod.
+fn blocked(name: &PodName, uid: Option<&PodUid>) -> String {
+    let of = uid.map_or_else(String::new, |uid| format!(" with UID {uid}"));
+    format!(
+        "the API server has another pod {name}{of}, which is not the mirror pod of the static pod \
+         of this node; the static pod runs on, but the cluster does not see it until the other pod \
+         is deleted or the manifest gets another name"
+    )
+}

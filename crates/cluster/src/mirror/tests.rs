@@ -1,0 +1,379 @@
+//! Tests of mirror pods.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use rubelet_api::{
+    pod::{Pod, PodSource},
+    status::Phase,
+};
+use rubelet_base::{PodName, PodUid};
+use rubelet_kubelet::{
+    board::Board,
+    pod_task::{PodBoard, PodEntry},
+};
+use rubelet_sources::desired::Desired;
+use serde_json::{Value, json};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
+
+use super::{
+    body::body,
+    decide::{Step, decide},
+    send::MirrorApi,
+    task::{MirrorTask, Node, Wanted},
+};
+use crate::{
+    refusal::{CallError, Refusal},
+    source::{ApiPod, ApiPods},
+    test_objects::{copy, deletion, entry, from_file, mirror_of, plain, status},
+};
+
+fn desired(pods: &[&Arc<Pod>], ready: bool) -> Desired {
+    let waiting = (!ready).then_some(PodSource::File);
+    Desired {
+        pods: pods
+            .iter()
+            .map(|pod| (pod.name.clone(), Arc::clone(pod)))
+            .collect(),
+        ready: BTreeSet::new(),
+        waiting_for: waiting.into_iter().collect(),
+    }
+}
+
+fn steps(desired: &Desired, board: &[PodEntry], copies: &[ApiPod]) -> Vec<String> {
+    let board: Vec<_> = board.iter().cloned().map(Arc::new).collect();
+    let copies: Vec<_> = copies.iter().cloned().map(Arc::new).collect();
+    let show = |step: Step| match step {
+        Step::Create(pod) => format!("create {}", pod.name.name),
+        Step::Delete(copy, why) => format!("delete {} {}: {why:?}", copy.name.name, copy.uid),
+        Step::Blocked(pod, other) => format!("{} blocked by {}", pod.name.name, other.uid),
+    };
+    let steps = decide(desired, &board, &copies).into_values();
+    steps.map(show).collect()
+}
+
+#[test]
+fn each_static_pod_has_a_mirror_pod_that_shows_it() {
+    let (web, edited) = (from_file("web", "x"), from_file("web", "z"));
+    let wanted = desired(&[&web], true);
+    let running = json!({"phase": "Running"});
+    let mirror = mirror_of(&web, "m", "1", &running);
+    let said = |phase| [entry(&web, status(phase, Vec::new()))];
+    let runs = said(Phase::Running);
+    assert_eq!(
+        steps(&wanted, &[], &[]),
+        ["create web-n"],
+        "even before it runs"
+    );
+    assert_eq!(
+        steps(&wanted, &runs, std::slice::from_ref(&mirror)),
+        [""; 0]
+    );
+
+    let with = |change: fn(&mut ApiPod)| {
+        let mut mirror = mirror.clone();
+        change(&mut mirror);
+        steps(&wanted, &runs, &[mirror])
+    };
+    assert_eq!(
+        with(|one| one.deletion = deletion()),
+        ["delete web-n m: Deleted"]
+    );
+    assert_eq!(
+        with(|one| one.mirror = Some("u".into())),
+        ["delete web-n m: Differs"]
+    );
+    assert_eq!(
+        with(|one| one.phase = Some(Phase::Failed)),
+        ["delete web-n m: RunsAgain"]
+    );
+    let ended = ApiPod {
+        phase: Some(Phase::Failed),
+        ..mirror.clone()
+    };
+    assert_eq!(
+        steps(&wanted, &said(Phase::Failed), std::slice::from_ref(&ended)),
+        [""; 0]
+    );
+    assert_eq!(steps(&wanted, &[], &[ended]), [""; 0], "nobody knows yet");
+    let wanted = desired(&[&edited], true);
+    assert_eq!(
+        steps(&wanted, &runs, &[mirror]),
+        ["delete web-n m: Differs"]
+    );
+}
+
+#[test]
+fn a_mirror_pod_outlives_its_static_pod_only_until_that_has_ended() {
+    let web = from_file("web", "x");
+    let mirror = [mirror_of(&web, "m", "1", &json!({"phase": "Running"}))];
+    let none = desired(&[], true);
+    let runs = [entry(&web, status(Phase::Running, Vec::new()))];
+    assert_eq!(steps(&none, &runs, &mirror), [""; 0], "it still ends");
+    assert_eq!(steps(&none, &[], &mirror), ["delete web-n m: Orphaned"]);
+    let unread = desired(&[], false);
+    assert_eq!(
+        steps(&unread, &[], &mirror),
+        [""; 0],
+        "its manifest may still be read"
+    );
+}
+
+#[test]
+fn pods_of_the_api_server_need_no_mirror_and_stand_in_the_way_of_one() {
+    let (web, api) = (from_file("web", "x"), plain("web-n", "Always"));
+    let running = json!({"phase": "Running"});
+    let runs = [entry(&api, status(Phase::Running, Vec::new()))];
+    let theirs = [copy(&api, "1", &running)];
+    assert_eq!(steps(&desired(&[], true), &runs, &theirs), [""; 0]);
+    assert_eq!(
+        steps(&desired(&[&web], true), &runs, &theirs),
+        ["web-n blocked by uid-web-n"]
+    );
+}
+
+#[test]
+fn a_mirror_pod_is_the_static_pod_owned_by_its_node() {
+    let web = from_file("web", "x");
+    let body = body(&web, "n", "node-uid");
+    let metadata = &body["metadata"];
+    assert_eq!(metadata["name"], "web-n");
+    assert_eq!(metadata["namespace"], "ns");
+    for field in ["uid", "creationTimestamp", "resourceVersion"] {
+        assert_eq!(
+            metadata.get(field),
+            None,
+            "{field} is the API server's to give"
+        );
+    }
+    let annotations = metadata["annotations"].as_object().unwrap();
+    assert_eq!(annotations["kubernetes.io/config.mirror"], "uid-web");
+    for kept in ["hash", "source", "seen"] {
+        assert!(annotations[&format!("kubernetes.io/config.{kept}")].is_string());
+    }
+    assert_eq!(
+        metadata["ownerReferences"],
+        json!([{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "node-uid", "controller": true}])
+    );
+    assert_eq!(body["spec"]["containers"][0]["image"], "x");
+    assert_eq!(body["spec"]["nodeName"], "n");
+    assert_eq!(body.get("status"), None);
+}
+
+/// An API server with mirror pods.
+#[derive(Clone)]
+struct Server {
+    inner: Arc<Mutex<Inner>>,
+    api: Arc<ApiPods>,
+}
+
+#[derive(Default)]
+struct Inner {
+    pods: BTreeMap<PodName, PodUid>,
+    number: u32,
+    refusals: VecDeque<Refusal>,
+    calls: Vec<String>,
+}
+
+impl Server {
+    fn calls(&self) -> Vec<String> {
+        std::mem::take(&mut self.inner.lock().unwrap().calls)
+    }
+
+    fn refuse(&self, refusal: Refusal) {
+        self.inner.lock().unwrap().refusals.push_back(refusal);
+    }
+
+    fn answer(&self, call: String) -> Result<(), CallError> {
+        let mut inner = self.inner.lock().unwrap();
+        inner.calls.push(call);
+        match inner.refusals.pop_front() {
+            None => Ok(()),
+            Some(refusal) => {
+                let text = format!("{refusal:?}");
+                Err(CallError { refusal, text })
+            }
+        }
+    }
+}
+
+impl MirrorApi for Server {
+    async fn create(&self, _: &str, body: Value) -> Result<PodUid, CallError> {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let metadata = &body["metadata"];
+        self.answer(format!("create {}", text(&metadata["name"])))?;
+        let name = PodName::new(&text(&metadata["namespace"]), &text(&metadata["name"]));
+        let mut inner = self.inner.lock().unwrap();
+        inner.number += 1;
+        let uid = PodUid::from(format!("m{}", inner.number));
+        inner.pods.insert(name.clone(), uid.clone());
+        let pod = plain("any", "Always");
+        let annotation = |kind: &str| {
+            let key = format!("kubernetes.io/config.{kind}");
+            Some(text(&metadata["annotations"][&key]).into())
+        };
+        let copy = ApiPod {
+            name,
+            uid: uid.clone(),
+            mirror: annotation("mirror"),
+            config_hash: annotation("hash"),
+            pod: None,
+            ..copy(&pod, "1", &json!({"phase": "Pending"}))
+        };
+        let (api, key) = (Arc::clone(&self.api), uid.clone());
+        tokio::spawn(async move {
+            sleep(Duration::from_millis(100)).await;
+            api.set(key, copy);
+        });
+        Ok(uid)
+    }
+
+    async fn delete(&self, pod: &PodName, uid: &PodUid) -> Result<(), CallError> {
+        self.answer(format!("delete {} {uid}", pod.name))?;
+        self.inner.lock().unwrap().pods.remove(pod);
+        let (api, uid) = (Arc::clone(&self.api), uid.clone());
+        tokio::spawn(async move {
+            sleep(Duration::from_millis(100)).await;
+            api.remove(&uid);
+        });
+        Ok(())
+    }
+}
+
+struct World {
+    server: Server,
+    board: Arc<PodBoard>,
+    desired: watch::Sender<Arc<Desired>>,
+    listed: watch::Sender<Arc<Desired>>,
+    node_uid: watch::Sender<Option<Arc<str>>>,
+}
+
+fn start() -> World {
+    let server = Server {
+        inner: Arc::default(),
+        api: Arc::new(Board::new()),
+    };
+    let board = Arc::new(Board::new());
+    let (desired, manifests) = watch::channel(Arc::new(desired(&[], true)));
+    let unlisted = Desired {
+        waiting_for: BTreeSet::from([PodSource::Api]),
+        ..Desired::default()
+    };
+    let (listed, receiver) = watch::channel(Arc::new(unlisted));
+    let (node_uid, uid) = watch::channel(None);
+    let node = Node {
+        name: "n".into(),
+        uid,
+    };
+    let wanted = Wanted {
+        desired: manifests,
+        listed: receiver,
+    };
+    let api = Arc::clone(&server.api);
+    let task = MirrorTask::new(server.clone(), node, wanted, Arc::clone(&board), api);
+    tokio::spawn(task.run());
+    World {
+        server,
+        board,
+        desired,
+        listed,
+        node_uid,
+    }
+}
+
+impl World {
+    fn want(&self, pods: &[&Arc<Pod>]) {
+        self.desired.send_replace(Arc::new(desired(pods, true)));
+    }
+
+    fn ready(&self) {
+        self.listed.send_replace(Arc::default());
+        self.node_uid.send_replace(Some("node-uid".into()));
+    }
+}
+
+async fn pass(seconds: u64) {
+    sleep(Duration::from_secs(seconds)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn mirror_pods_come_with_the_node_and_go_with_the_manifest() {
+    let world = start();
+    let (web, edited) = (from_file("web", "x"), from_file("web", "z"));
+    world.want(&[&web]);
+    pass(100).await;
+    world.listed.send_replace(Arc::default());
+    pass(100).await;
+    assert_eq!(world.server.calls(), [""; 0], "the node is not registered");
+    world.node_uid.send_replace(Some("node-uid".into()));
+    pass(1).await;
+    assert_eq!(world.server.calls(), ["create web-n"]);
+    pass(3600).await;
+    assert_eq!(world.server.calls(), [""; 0]);
+
+    // Somebody deletes it.
+    world.server.api.remove(&"m1".into());
+    pass(1).await;
+    assert_eq!(world.server.calls(), ["create web-n"]);
+    // The manifest is edited.
+    world.want(&[&edited]);
+    pass(1).await;
+    assert_eq!(world.server.calls(), ["delete web-n m2", "create web-n"]);
+    // The manifest is gone; the pod still ends.
+    world.board.set(
+        web.uid.clone(),
+        entry(&edited, status(Phase::Running, Vec::new())),
+    );
+    world.want(&[]);
+    pass(100).await;
+    assert_eq!(world.server.calls(), [""; 0]);
+    world.board.remove(&web.uid);
+    pass(1).await;
+    assert_eq!(world.server.calls(), ["delete web-n m3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_are_tried_again_ever_more_slowly() {
+    let world = start();
+    let web = from_file("web", "x");
+    world.want(&[&web]);
+    for _ in 0..200 {
+        world.server.refuse(Refusal::Forbidden);
+    }
+    world.ready();
+    let began = Instant::now();
+    pass(3600).await;
+    let tries = world.server.calls().len();
+    assert!(
+        (15..25).contains(&tries),
+        "{tries} in {:?}",
+        began.elapsed()
+    );
+    world.server.inner.lock().unwrap().refusals.clear();
+    pass(300).await;
+    assert_eq!(world.server.calls(), ["create web-n"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_pod_that_can_not_be_shown_does_not_hold_up_the_others() {
+    let world = start();
+    let (web, other) = (from_file("a", "x"), from_file("b", "x"));
+    let api = plain("a-n", "Always");
+    world.server.api.set(
+        api.uid.clone(),
+        copy(&api, "1", &json!({"phase": "Running"})),
+    );
+    world.want(&[&web, &other]);
+    world.ready();
+    pass(60).await;
+    assert_eq!(world.server.calls(), ["create b-n"]);
+    world.server.api.remove(&api.uid);
+    pass(300).await;
+    assert_eq!(world.server.calls(), ["create a-n"]);
+}

@@ -1,0 +1,160 @@
+//! The node object: registered, kept up to date, and the lease that says the node is alive.
+//!
+//! | task | in | out |
+//! |---|---|---|
+//! | [`follow`] | the watch of the node's own object | what the API server shows |
+//! | [`status`] | runtime, images, the machine, what the API server shows | registration, patches of the status, events |
+//! | [`lease`] | the node's UID | the lease, each 10 s |
+//! | [`follow_images`] | the image service | images, and the file system they are on |
+//! | [`forward_pod_cidrs`] | the node's pod CIDRs | the runtime's configuration |
+//!
+//! None of them waits for a pod, and none of the first three calls the runtime. What is said is
+//! decided in [`rubelet_node_plan::node_status`].
+
+mod addresses;
+mod api;
+mod complaint;
+mod facts;
+mod follow;
+mod images;
+mod lease;
+mod measure;
+mod pod_cidrs;
+mod registration;
+mod seen;
+mod status;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+use std::{convert::Infallible, path::PathBuf, sync::Arc};
+
+use rubelet_api::pod::Pod;
+use rubelet_kube::{Client, WatchTarget};
+use rubelet_kubelet::{clock::Clock, events::Recorder, runtime_state::RuntimeState};
+use rubelet_node_plan::{
+    admission::{self, AdmissionNode, Rejection},
+    node_status::{NodeFacts, NodeSettings},
+};
+use tokio::{sync::watch, task::JoinSet};
+use tracing::error;
+
+use self::{
+    api::{KubeNodeApi, NodeApi},
+    lease::LeaseTask,
+    seen::Seen,
+    status::StatusTask,
+    view::Local,
+};
+pub use self::{
+    facts::node_facts,
+    images::{RuntimeImages, follow_images},
+    pod_cidrs::forward_pod_cidrs,
+    view::NodeView,
+};
+
+/// What the node's tasks are made from.
+pub struct NodeParts<C = Client> {
+    /// The way to the API server.
+    pub client: C,
+    /// What the configuration says.
+    pub settings: NodeSettings,
+    /// What the machine is.
+    pub facts: NodeFacts,
+    /// The runtime as last seen.
+    pub runtime: watch::Receiver<RuntimeState>,
+    /// Images, from [`follow_images`].
+    pub images: watch::Receiver<RuntimeImages>,
+    /// Why what happens to containers can't be seen, if so: PLEG's word.
+    pub problems: Arc<dyn Fn() -> Option<String> + Send + Sync>,
+    /// Where events go.
+    pub recorder: Recorder,
+    /// Wall time.
+    pub clock: Clock,
+    /// Folder of the pods' volumes: its file system is the node's.
+    pub root: PathBuf,
+    /// Port of the HTTPS server, if there is one.
+    pub server_port: Option<u16>,
+    /// Whether the kernel enforces AppArmor profiles.
+    pub apparmor: bool,
+    /// `allowedUnsafeSysctls`.
+    pub allowed_unsafe_sysctls: Arc<[String]>,
+}
+
+/// What is known of the node.
+#[derive(Debug, Clone)]
+pub struct NodeHandle {
+    /// The node as the API server shows it; `None` while there is none, or nothing is known.
+    pub node: watch::Receiver<Option<Arc<NodeView>>>,
+    /// The node as this agent would register it, whether or not there is an API server.
+    pub own: watch::Receiver<Arc<NodeView>>,
+}
+
+impl NodeHandle {
+    /// The node that pods are held against: the API server's, or the agent's own idea while there
+    /// is none; what runs short is always known best here.
+    #[must_use]
+    pub fn admission(&self) -> AdmissionNode {
+        let own = Arc::clone(&self.own.borrow());
+        let shown = self.node.borrow().clone();
+        AdmissionNode {
+            pressure: own.admission.pressure,
+            ..shown.as_ref().unwrap_or(&own).admission.clone()
+        }
+    }
+
+    /// Whether a pod may run beside others that have not ended.
+    ///
+    /// # Errors
+    /// It may not, for that reason.
+    pub fn admit(&self, pod: &Pod, others: &[Arc<Pod>]) -> Result<(), Rejection> {
+        let others: Vec<&Pod> = others.iter().map(AsRef::as_ref).collect();
+        admission::admit(pod, &self.admission(), &others)
+    }
+}
+
+/// Keeps the node object and its lease. The future never ends, unless one of its tasks dies.
+pub fn run(parts: NodeParts) -> (NodeHandle, impl Future<Output = ()> + Send + 'static) {
+    let watcher = parts.client.watch(WatchTarget {
+        path: "/api/v1/nodes".to_owned(),
+        field_selector: Some(format!("metadata.name={}", parts.settings.name)),
+        label_selector: None,
+    });
+    let api = KubeNodeApi::new(&parts.client, &parts.settings);
+    start(parts, api, move |seen| follow::follow(watcher, seen))
+}
+
+/// The tasks with any API server, and anything that follows the node's object.
+fn start<C, F>(
+    parts: NodeParts<C>,
+    api: impl NodeApi,
+    follow: impl FnOnce(watch::Sender<Seen>) -> F,
+) -> (NodeHandle, impl Future<Output = ()> + Send + 'static)
+where
+    F: Future<Output = Infallible> + Send + 'static,
+{
+    let seen = watch::Sender::new(Seen::default());
+    let local = Local {
+        apparmor: parts.apparmor,
+        allowed_unsafe_sysctls: Arc::clone(&parts.allowed_unsafe_sysctls),
+    };
+    let (node, shown) = watch::channel(None);
+    let show = view::show(seen.subscribe(), node, local.clone());
+    let clock = parts.clock.clone();
+    let lease = LeaseTask::new(api.clone(), &parts.settings, seen.clone(), clock).run();
+    let (status, own) = StatusTask::new(parts, api, seen.clone(), local);
+    let follow = follow(seen);
+    let tasks = async move {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(follow);
+        tasks.spawn(show);
+        tasks.spawn(status.run());
+        tasks.spawn(lease);
+        // They never end by themselves.
+        if let Some(Err(died)) = tasks.join_next().await {
+            error!(error = %died, "A task of the node object died");
+        }
+    };
+    (NodeHandle { node: shown, own }, tasks)
+}

@@ -1,0 +1,93 @@
+//! Which addresses the machine has now. The node's name is resolved only where that decides, and
+//! never while somebody waits for longer than a moment.
+
+use std::{net::IpAddr, time::Duration};
+
+use rubelet_host::address;
+use rubelet_node_plan::node_status::{
+    NodeSettings,
+    addresses::{FoundAddresses, needs_lookup},
+};
+use tokio::{
+    net::lookup_host,
+    task::JoinSet,
+    time::{Instant, timeout},
+};
+
+/// So long a name may take to be resolved.
+const LOOKUP: Duration = Duration::from_secs(10);
+/// So long the first status waits for that.
+const FIRST: Duration = Duration::from_secs(1);
+/// A name is resolved again after this time.
+const REFRESH: Duration = Duration::from_secs(300);
+
+/// Finds the machine's addresses.
+#[derive(Debug)]
+pub(super) struct Addresses {
+    /// What the name resolved to last.
+    resolved: Vec<IpAddr>,
+    /// When that was.
+    asked: Option<Instant>,
+    lookup: JoinSet<Vec<IpAddr>>,
+}
+
+impl Addresses {
+    pub(super) fn new() -> Self {
+        Self {
+            resolved: Vec::new(),
+            asked: None,
+            lookup: JoinSet::new(),
+        }
+    }
+
+    /// The addresses now.
+    pub(super) async fn find(&mut self, settings: &NodeSettings) -> FoundAddresses {
+        if needs_lookup(settings) {
+            self.resolve(&settings.name).await;
+        }
+        FoundAddresses {
+            resolved: self.resolved.clone(),
+            ..self.without_lookup(settings)
+        }
+    }
+
+    /// The same without the name.
+    pub(super) fn without_lookup(&self, settings: &NodeSettings) -> FoundAddresses {
+        let given = settings.node_ips.iter().copied();
+        FoundAddresses {
+            absent: given
+                .filter(|ip| !ip.is_unspecified() && !address::is_local(*ip))
+                .collect(),
+            resolved: Vec::new(),
+            outward: address::outward(),
+        }
+    }
+
+    async fn resolve(&mut self, name: &str) {
+        self.resolved.retain(|ip| address::is_local(*ip));
+        let due = self.asked.is_none_or(|at| at.elapsed() >= REFRESH);
+        let first = self.asked.is_none();
+        if due && self.lookup.is_empty() {
+            self.asked = Some(Instant::now());
+            let name = name.to_owned();
+            self.lookup.spawn(async move {
+                let found = timeout(LOOKUP, lookup_host((name, 0))).await;
+                let found = found.into_iter().flatten().flatten();
+                found
+                    .map(|socket| socket.ip())
+                    .filter(|ip| address::is_local(*ip))
+                    .collect()
+            });
+        }
+        let answer = match first {
+            true => timeout(FIRST, self.lookup.join_next()).await.ok().flatten(),
+            false => self.lookup.try_join_next(),
+        };
+        // No answer is no news: what it resolved to before is still an address of this machine.
+        if let Some(Ok(resolved)) = answer
+            && !resolved.is_empty()
+        {
+            self.resolved = resolved;
+        }
+    }
+}

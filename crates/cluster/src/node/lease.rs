@@ -1,0 +1,223 @@
+//! The lease by which the cluster knows that the node is alive. Renewed by a task that does nothing
+//! else, so that nothing on the node can delay it.
+//!
+//! Source of the rules: `k8s.io/component-helpers/apimachinery/lease` of Kubernetes 1.36.
+
+use std::{convert::Infallible, future::pending, time::Duration};
+
+use jiff::Timestamp;
+use rubelet_base::{Backoff, ErrorChain};
+use rubelet_kube::ApiError;
+use rubelet_kubelet::clock::Clock;
+use rubelet_node_plan::node_status::{NodeSettings, schedule::Chance};
+use serde_json::{Value, json};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, sleep_until, timeout},
+};
+use tracing::{info, warn};
+
+use super::{
+    api::NodeApi,
+    complaint::Complaint,
+    seen::{Seen, change},
+};
+
+/// The lease is renewed when a quarter of its duration is over, and a little later by chance.
+const RENEWALS: u32 = 4;
+const JITTER: f64 = 0.04;
+/// Waits after failures.
+const RETRY_FIRST: Duration = Duration::from_millis(200);
+const RETRY_LONGEST: Duration = Duration::from_secs(7);
+/// So often a renewal is tried again at once, when somebody else changed the lease.
+const CONFLICTS: usize = 5;
+/// After so many failures the connection itself is in doubt.
+const DOUBTFUL: u32 = 2;
+
+/// Keeps the lease.
+pub(super) struct LeaseTask<A> {
+    api: A,
+    name: Box<str>,
+    duration: Duration,
+    seen: watch::Sender<Seen>,
+    clock: Clock,
+    chance: Chance,
+    /// The lease as the API server last gave it back.
+    lease: Option<Value>,
+}
+
+/// Why a lease was not renewed.
+enum Failure {
+    /// The API server refused, or did not answer.
+    Call(ApiError),
+    /// A lease can't be made for a node that nobody knows.
+    NoNode,
+}
+
+impl<A: NodeApi> LeaseTask<A> {
+    pub(super) fn new(
+        api: A,
+        settings: &NodeSettings,
+        seen: watch::Sender<Seen>,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            api,
+            name: settings.name.clone(),
+            duration: settings.lease_duration,
+            seen,
+            clock,
+            chance: Chance::new(&settings.name, 1),
+            lease: None,
+        }
+    }
+
+    /// Renews the lease for ever.
+    pub(super) async fn run(mut self) -> Infallible {
+        let interval = self.duration / RENEWALS;
+        let mut backoff = Backoff::new(RETRY_FIRST, RETRY_LONGEST);
+        let mut failures = 0;
+        let mut complaint = Complaint::default();
+        loop {
+            let began = Instant::now();
+            // The whole renewal has no more time than until the next one.
+            let renewed = timeout(interval, self.renew()).await;
+            match renewed.unwrap_or(Err(Failure::Call(ApiError::TimedOut))) {
+                Ok(()) => {
+                    if failures > 0 {
+                        info!(failures, "The node's lease is renewed again");
+                        // The node may have been taken for dead meanwhile, and the watch may need a
+                        // while to say so.
+                        change(&self.seen, Seen::doubted);
+                    }
+                    failures = 0;
+                    backoff.reset();
+                    complaint.settle();
+                    let later = interval.mul_f64(1.0 + JITTER * self.chance.next_unit());
+                    sleep_until(began + later).await;
+                }
+                Err(Failure::NoNode) => self.wait_for_node().await,
+                Err(Failure::Call(error)) => {
+                    failures += 1;
+                    let wait = backoff
+                        .advance()
+                        .max(error.retry_after().unwrap_or_default());
+                    let text = ErrorChain(&error).to_string();
+                    if complaint.is_due(&text) {
+                        warn!(error = text, retry = ?wait, "Failed to renew the node's lease");
+                    }
+                    if failures % DOUBTFUL == 0 && error.code().is_none() {
+                        self.api.reconnect();
+                    }
+                    self.wait_for_another_try(wait).await;
+                }
+            }
+        }
+    }
+
+    /// Renews once. What is written is always based on what the API server gave back last.
+    async fn renew(&mut self) -> Result<(), Failure> {
+        for _ in 0..CONFLICTS {
+            let Some(base) = self.lease.take() else {
+                match self.api.get_lease().await {
+                    Ok(lease) => self.lease = Some(lease),
+                    Err(error) if error.is_not_found() => return self.create().await,
+                    Err(error) => return Err(Failure::Call(error)),
+                }
+                continue;
+            };
+            let renewed = self.stamped(base);
+            match self.api.replace_lease(&renewed).await {
+                Ok(lease) => {
+                    self.lease = Some(lease);
+                    return Ok(());
+                }
+                // Somebody else wrote it: read it and write again.
+                Err(error) if error.is_conflict() => {}
+                Err(error) if error.is_not_found() => return self.create().await,
+                Err(error) => {
+                    // It is perhaps done; then the next try meets a conflict.
+                    self.lease = Some(renewed);
+                    return Err(Failure::Call(error));
+                }
+            }
+        }
+        Err(Failure::Call(ApiError::TimedOut))
+    }
+
+    /// Makes a lease. It belongs to the node, so that it goes when the node goes.
+    async fn create(&mut self) -> Result<(), Failure> {
+        if self.uid().is_none() {
+            return Err(Failure::NoNode);
+        }
+        let fresh = self.stamped(json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": { "name": self.name, "namespace": "kube-node-lease" },
+            "spec": { "holderIdentity": self.name },
+        }));
+        match self.api.create_lease(&fresh).await {
+            Ok(lease) => {
+                self.lease = Some(lease);
+                Ok(())
+            }
+            Err(error) => Err(Failure::Call(error)),
+        }
+    }
+
+    /// The lease with the time of now, its duration and its owner.
+    fn stamped(&self, mut lease: Value) -> Value {
+        lease["spec"]["leaseDurationSeconds"] = self.duration.as_secs().into();
+        lease["spec"]["renewTime"] = micro_time(self.clock.now()).into();
+        if let Some(uid) = self.uid() {
+            let owners = lease["metadata"]["ownerReferences"].as_array();
+            let is_node = |owner: &Value| owner["kind"] == "Node";
+            let owned = owners.is_some_and(|owners| {
+                let foreign = owners.iter().any(|owner| !is_node(owner));
+                foreign || owners.iter().any(|owner| owner["uid"] == *uid)
+            });
+            if !owned {
+                lease["metadata"]["ownerReferences"] = json!([{
+                    "apiVersion": "v1",
+                    "kind": "Node",
+                    "name": self.name,
+                    "uid": uid,
+                }]);
+            }
+        }
+        lease
+    }
+
+    fn uid(&self) -> Option<Box<str>> {
+        let seen = self.seen.borrow();
+        let uid = seen.node.as_ref().map(|node| node.metadata.uid.clone());
+        uid.filter(|uid| !uid.is_empty())
+    }
+
+    /// Waits, but not when it turns out that the API server is there again.
+    async fn wait_for_another_try(&self, wait: Duration) {
+        let mut seen = self.seen.subscribe();
+        let back = async {
+            sleep(RETRY_FIRST.min(wait)).await;
+            // The sender is this task's own.
+            let _ = seen.changed().await;
+        };
+        tokio::select! {
+            () = sleep(wait) => {}
+            () = back => {}
+        }
+    }
+
+    async fn wait_for_node(&self) {
+        let known = |seen: &Seen| seen.node.is_some();
+        if self.seen.subscribe().wait_for(known).await.is_err() {
+            // The agent stops.
+            pending::<()>().await;
+        }
+    }
+}
+
+/// A time with microseconds, as leases have it.
+fn micro_time(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+}

@@ -1,0 +1,66 @@
+//! Tells the runtime which addresses the cluster gave to the pods of this node. Runtimes whose
+//! network plugins are configured otherwise ignore it.
+
+use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
+
+use rubelet_base::ErrorChain;
+use rubelet_cri::{RuntimeService, v1};
+use tokio::{sync::watch, time::sleep};
+use tracing::{info, warn};
+
+use super::NodeView;
+
+/// Time before another try, while the runtime does not take it.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// Tells the runtime each time that the node's pod CIDRs change.
+pub async fn forward_pod_cidrs(
+    runtime: Arc<dyn RuntimeService>,
+    mut node: watch::Receiver<Option<Arc<NodeView>>>,
+) -> Infallible {
+    let mut told = String::new();
+    loop {
+        let view = node.borrow_and_update().clone();
+        let cidrs = view
+            .map(|view| view.pod_cidrs.join(","))
+            .unwrap_or_default();
+        let mut retry = false;
+        if !cidrs.is_empty() && cidrs != told {
+            match runtime.update_runtime_config(request(&cidrs)).await {
+                Ok(_) => {
+                    info!(cidrs, "Told the runtime the addresses of pods");
+                    told = cidrs;
+                }
+                Err(error) => {
+                    let error = ErrorChain(&error);
+                    warn!(cidrs, %error, "Error updating pod CIDR");
+                    retry = true;
+                }
+            }
+        }
+        let changed = async {
+            if node.changed().await.is_err() {
+                // The agent stops.
+                pending::<()>().await;
+            }
+        };
+        if retry {
+            tokio::select! {
+                () = changed => {}
+                () = sleep(RETRY) => {}
+            }
+        } else {
+            changed.await;
+        }
+    }
+}
+
+fn request(cidrs: &str) -> v1::UpdateRuntimeConfigRequest {
+    v1::UpdateRuntimeConfigRequest {
+        runtime_config: Some(v1::RuntimeConfig {
+            network_config: Some(v1::NetworkConfig {
+                pod_cidr: cidrs.to_owned(),
+            }),
+        }),
+    }
+}

@@ -1,0 +1,398 @@
+//! Computes the node's status and sends what changed.
+
+use std::{collections::VecDeque, convert::Infallible, future::pending, sync::Arc, time::Duration};
+
+use rubelet_base::{Backoff, ErrorChain};
+use rubelet_kube::ApiError;
+use rubelet_kubelet::{
+    clock::Clock,
+    events::{EventType, Recorder, Subject},
+    runtime_state::RuntimeState,
+};
+use rubelet_node_plan::node_status::{
+    NodeEvent, NodeFacts, NodeSettings,
+    addresses::{self, FoundAddresses},
+    object::{Node, NodeRuntimeHandler, NodeRuntimeHandlerFeatures},
+    patch::{has_changed, patch},
+    pressure::{Levels, PressureMemory},
+    ready::RuntimeHealth,
+    registration::initial,
+    schedule::{Chance, ReportSchedule},
+    update::{NodeMemory, Observed, update},
+};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, timeout},
+};
+use tracing::{info, warn};
+
+use super::{
+    NodeParts, NodeView,
+    addresses::Addresses,
+    api::NodeApi,
+    complaint::Complaint,
+    images::RuntimeImages,
+    measure::Measure,
+    seen::{Seen, change},
+    view::Local,
+};
+
+/// Waits after failures, as the kubelet's while it registers.
+const RETRY_FIRST: Duration = Duration::from_millis(100);
+const RETRY_LONGEST: Duration = Duration::from_secs(7);
+/// After so many failures the connection itself is in doubt.
+const DOUBTFUL: u32 = 2;
+/// So long the first status waits for the runtime.
+const FIRST_ANSWER: Duration = Duration::from_secs(1);
+/// So many changes are sent at once; more of them wait for the next regular computation. Somebody
+/// else may keep undoing what the node says of itself.
+const BURST: usize = 5;
+
+/// Keeps the node object.
+pub(super) struct StatusTask<A> {
+    pub(super) api: A,
+    pub(super) settings: NodeSettings,
+    pub(super) facts: NodeFacts,
+    pub(super) seen: watch::Sender<Seen>,
+    /// Whether this process has registered the node that is there now.
+    pub(super) registered: bool,
+    shown: watch::Receiver<Seen>,
+    own: watch::Sender<Arc<NodeView>>,
+    local: Local,
+    runtime: watch::Receiver<RuntimeState>,
+    silent_since: Option<Instant>,
+    images: watch::Receiver<RuntimeImages>,
+    pleg: Arc<dyn Fn() -> Option<String> + Send + Sync>,
+    recorder: Recorder,
+    clock: Clock,
+    port: u16,
+    measure: Measure,
+    addresses: Addresses,
+    memory: NodeMemory,
+    pressure: PressureMemory,
+    schedule: ReportSchedule,
+    chance: Chance,
+    began: Instant,
+    /// When changes were sent lately.
+    sent: VecDeque<Instant>,
+    address_complaint: Complaint,
+    disk_told: bool,
+}
+
+impl<A: NodeApi> StatusTask<A> {
+    /// A task that has not begun, and the node as it would be registered now.
+    pub(super) fn new<C>(
+        parts: NodeParts<C>,
+        api: A,
+        seen: watch::Sender<Seen>,
+        local: Local,
+    ) -> (Self, watch::Receiver<Arc<NodeView>>) {
+        let nothing = NodeView::new(&Node::default(), &local);
+        let (own, shown_own) = watch::channel(Arc::new(nothing));
+        let mut task = Self {
+            api,
+            shown: seen.subscribe(),
+            seen,
+            registered: false,
+            own,
+            local,
+            runtime: parts.runtime,
+            silent_since: None,
+            images: parts.images,
+            pleg: parts.problems,
+            recorder: parts.recorder,
+            clock: parts.clock,
+            port: parts.server_port.unwrap_or(0),
+            measure: Measure::new(parts.root),
+            addresses: Addresses::new(),
+            memory: NodeMemory::default(),
+            pressure: PressureMemory::default(),
+            schedule: ReportSchedule::default(),
+            chance: Chance::new(&parts.settings.name, 0),
+            began: Instant::now(),
+            sent: VecDeque::new(),
+            address_complaint: Complaint::default(),
+            disk_told: false,
+            settings: parts.settings,
+            facts: parts.facts,
+        };
+        let found = task.addresses.without_lookup(&task.settings);
+        let levels = task.measure.last();
+        let observed = task.observed(&found, &levels);
+        task.show_own(&observed);
+        (task, shown_own)
+    }
+
+    /// Keeps the node object for ever.
+    pub(super) async fn run(mut self) -> Infallible {
+        self.tell(&NodeEvent {
+            warning: false,
+            reason: "Starting",
+            message: "Starting kubelet.".to_owned(),
+        });
+        self.until_the_runtime_is_known().await;
+        let mut backoff = Backoff::new(RETRY_FIRST, RETRY_LONGEST);
+        let mut failures = 0;
+        let mut complaint = Complaint::default();
+        loop {
+            match self.round(failures > 0).await {
+                Ok(()) => {
+                    failures = 0;
+                    backoff.reset();
+                    complaint.settle();
+                    self.until_something_changes().await;
+                }
+                Err(error) => {
+                    failures += 1;
+                    let wait = backoff
+                        .advance()
+                        .max(error.retry_after().unwrap_or_default());
+                    let text = ErrorChain(&error).to_string();
+                    if complaint.is_due(&text) {
+                        let what = match self.registered || !self.settings.register {
+                            true => "Unable to update node status",
+                            false => "Unable to register node with API server",
+                        };
+                        warn!(node = %self.settings.name, error = text, retry = ?wait, "{what}");
+                    }
+                    if failures % DOUBTFUL == 0 && error.code().is_none() {
+                        self.api.reconnect();
+                    }
+                    sleep(wait).await;
+                }
+            }
+        }
+    }
+
+    /// Gives the runtime a moment to answer for the first time: a node that is ready must not be
+    /// called unready only because the agent was restarted.
+    async fn until_the_runtime_is_known(&mut self) {
+        let mut runtime = self.runtime.clone();
+        let known = async {
+            let answers = |state: &RuntimeState| state.answered || state.problem.is_some();
+            runtime.wait_for(answers).await.is_ok()
+        };
+        // The name of the node is looked up in the same time.
+        let (known, _) = tokio::join!(
+            timeout(FIRST_ANSWER, known),
+            self.addresses.find(&self.settings)
+        );
+        if known.is_err() {
+            info!("The container runtime does not answer yet");
+        }
+    }
+
+    async fn until_something_changes(&mut self) {
+        tokio::select! {
+            () = sleep(self.settings.update_frequency) => {}
+            () = changed(&mut self.runtime) => {}
+            () = changed(&mut self.images) => {}
+            () = changed(&mut self.shown) => {}
+        }
+    }
+
+    /// Looks once, and sends what has to be sent. After a failure the node is read again: what is
+    /// known of it may be too old.
+    async fn round(&mut self, read_again: bool) -> Result<(), ApiError> {
+        let observed = self.observe().await;
+        self.show_own(&observed);
+        let seen = self.shown.borrow_and_update().clone();
+        let registers = self.settings.register;
+        if seen.node.is_none() && self.registered {
+            info!(node = %self.settings.name, "The node object is gone");
+            self.registered = false;
+        }
+        if registers && !self.registered {
+            return self.register(&observed).await;
+        }
+        let Some(node) = seen.node else {
+            // Somebody else has to create it.
+            return Ok(());
+        };
+        let node = match seen.doubt || read_again {
+            false => node,
+            true => match self.api.get_node().await {
+                Ok(node) => {
+                    // Whatever was sent before, this is news.
+                    self.sent.clear();
+                    change(&self.seen, |seen| seen.answered(node.clone()));
+                    Arc::new(node)
+                }
+                Err(error) if error.is_not_found() => {
+                    change(&self.seen, Seen::gone);
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            },
+        };
+        self.report(&observed, &node).await
+    }
+
+    /// Sends what differs from the node that the API server shows, or a sign of life when it is due.
+    async fn report(&mut self, observed: &Observed, node: &Node) -> Result<(), ApiError> {
+        let wanted = self.compute(observed, node);
+        let changed = has_changed(node, &wanted);
+        let due = self.schedule.is_due(self.began.elapsed()) || (changed && self.may_send());
+        if !due {
+            return Ok(());
+        }
+        let Some(patch) = patch(node, &wanted) else {
+            return Ok(());
+        };
+        match self.api.patch_node(&patch).await {
+            Ok(node) => {
+                self.reported(changed);
+                change(&self.seen, |seen| seen.answered(node));
+                Ok(())
+            }
+            Err(error) if error.is_not_found() => {
+                change(&self.seen, Seen::gone);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Computes the node and tells what happened to it.
+    pub(super) fn compute(&mut self, observed: &Observed, shown: &Node) -> Node {
+        let (settings, facts) = (&self.settings, &self.facts);
+        let updated = update(settings, facts, observed, shown, &mut self.memory);
+        match updated.address_problem {
+            None => self.address_complaint.settle(),
+            Some(problem) => {
+                let problem = problem.to_string();
+                if self.address_complaint.is_due(&problem) {
+                    warn!(node = %self.settings.name, problem, "The node's addresses can't be told");
+                }
+            }
+        }
+        for event in updated.events {
+            self.tell(&event);
+        }
+        updated.node
+    }
+
+    /// Notes that a report was sent.
+    pub(super) fn reported(&mut self, changed: bool) {
+        let chance = self.chance.next_unit();
+        let frequency = self.settings.report_frequency;
+        let at = self.began.elapsed();
+        self.schedule.sent(at, frequency, changed, chance);
+        if changed {
+            self.sent.push_back(Instant::now());
+        }
+    }
+
+    fn may_send(&mut self) -> bool {
+        let window = self.settings.update_frequency;
+        while self.sent.front().is_some_and(|at| at.elapsed() >= window) {
+            self.sent.pop_front();
+        }
+        self.sent.len() < BURST
+    }
+
+    async fn observe(&mut self) -> Observed {
+        let imagefs = self.images.borrow_and_update().file_system.clone();
+        let levels = self.measure.levels(imagefs).await;
+        let found = self.addresses.find(&self.settings).await;
+        self.tell_of_empty_disk(&levels);
+        self.observed(&found, &levels)
+    }
+
+    fn observed(&mut self, found: &FoundAddresses, levels: &Levels) -> Observed {
+        let runtime = self.runtime.borrow_and_update().clone();
+        let now = Instant::now();
+        self.silent_since = match runtime.silent {
+            true => self.silent_since.or(Some(now)),
+            false => None,
+        };
+        let health = RuntimeHealth {
+            answered: runtime.answered,
+            silent: self.silent_since.map(|since| now.duration_since(since)),
+            problem: runtime.problem.clone(),
+            network_problem: runtime.network_problem.clone(),
+        };
+        let settings = &self.settings;
+        let transition = settings.pressure_transition;
+        let at = self.began.elapsed();
+        let pressure = &mut self.pressure;
+        Observed {
+            now: self.clock.now(),
+            addresses: addresses::choose(settings, found),
+            nodefs: levels.nodefs.map(|fs| fs.capacity()),
+            pressure: pressure.observe(&settings.thresholds, levels, transition, at),
+            runtime_version: runtime_version(&runtime),
+            handlers: handlers(&runtime),
+            supplemental_groups: runtime.supplemental_groups_policy,
+            images: Arc::clone(&self.images.borrow().images),
+            problems: health.problems((self.pleg)()),
+            port: self.port,
+        }
+    }
+
+    /// Shows others the node as it would be registered now.
+    fn show_own(&mut self, observed: &Observed) {
+        let first = initial(&self.settings, &self.facts);
+        let mut memory = NodeMemory::default();
+        let updated = update(&self.settings, &self.facts, observed, &first, &mut memory);
+        let view = NodeView::new(&updated.node, &self.local);
+        self.own.send_if_modified(|own| {
+            let changed = **own != view;
+            if changed {
+                *own = Arc::new(view);
+            }
+            changed
+        });
+    }
+
+    fn tell_of_empty_disk(&mut self, levels: &Levels) {
+        let empty = levels.imagefs.is_some_and(|fs| fs.bytes.capacity == 0);
+        if empty && !self.disk_told {
+            self.tell(&NodeEvent {
+                warning: true,
+                reason: "InvalidDiskCapacity",
+                message: "invalid capacity 0 on image filesystem".to_owned(),
+            });
+        }
+        self.disk_told = empty;
+    }
+
+    fn tell(&self, event: &NodeEvent) {
+        let kind = match event.warning {
+            true => EventType::Warning,
+            false => EventType::Normal,
+        };
+        let subject = Subject::Node(self.settings.name.clone());
+        self.recorder
+            .record(subject, kind, event.reason, &event.message);
+    }
+}
+
+/// `containerRuntimeVersion`: the runtime's name is its scheme.
+fn runtime_version(runtime: &RuntimeState) -> Box<str> {
+    let name = &*runtime.name;
+    match runtime.version.strip_prefix(name).map(str::trim) {
+        Some(version) if !version.is_empty() => format!("{name}://{version}").into(),
+        _ => "".into(),
+    }
+}
+
+fn handlers(runtime: &RuntimeState) -> Vec<NodeRuntimeHandler> {
+    let handlers = runtime.handlers.iter();
+    handlers
+        .map(|handler| NodeRuntimeHandler {
+            name: handler.name.clone(),
+            features: Some(NodeRuntimeHandlerFeatures {
+                recursive_read_only_mounts: Some(handler.recursive_read_only_mounts),
+                user_namespaces: Some(handler.user_namespaces),
+            }),
+        })
+        .collect()
+}
+
+/// Waits for a change; for ever if there can be no more.
+async fn changed<T>(receiver: &mut watch::Receiver<T>) {
+    if receiver.changed().await.is_err() {
+        pending::<()>().await;
+    }
+}

@@ -1,0 +1,85 @@
+//! The node as other parts of the agent see it.
+
+use std::{convert::Infallible, future::pending, sync::Arc};
+
+use rubelet_node_plan::{
+    admission::AdmissionNode,
+    node_status::{
+        conditions::TRUE,
+        object::{Node, NodeAddress},
+        pressure::Pressure,
+    },
+};
+use tokio::sync::watch;
+
+use super::seen::Seen;
+
+/// What others need to know of the node object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeView {
+    /// `metadata.uid`; empty for a node that is not registered.
+    pub uid: Box<str>,
+    /// What pods are held against.
+    pub admission: AdmissionNode,
+    /// `spec.unschedulable`.
+    pub unschedulable: bool,
+    /// `spec.podCIDRs`.
+    pub pod_cidrs: Vec<Box<str>>,
+    /// `status.addresses`.
+    pub addresses: Vec<NodeAddress>,
+}
+
+/// What admission needs beside the node object.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Local {
+    pub(super) apparmor: bool,
+    pub(super) allowed_unsafe_sysctls: Arc<[String]>,
+}
+
+impl NodeView {
+    pub(super) fn new(node: &Node, local: &Local) -> Self {
+        let holds = |kind: &str| {
+            let condition = node.status.condition(kind);
+            condition.is_some_and(|condition| *condition.status == *TRUE)
+        };
+        Self {
+            uid: node.metadata.uid.clone(),
+            admission: AdmissionNode {
+                pressure: Pressure {
+                    memory: holds("MemoryPressure"),
+                    disk: holds("DiskPressure"),
+                    pid: holds("PIDPressure"),
+                },
+                apparmor: local.apparmor,
+                allowed_unsafe_sysctls: Arc::clone(&local.allowed_unsafe_sysctls),
+                ..AdmissionNode::from_node(node)
+            },
+            unschedulable: node.spec.unschedulable,
+            pod_cidrs: node.spec.pod_cidrs.clone(),
+            addresses: node.status.addresses.clone(),
+        }
+    }
+}
+
+/// Shows the node to others, each time something of interest to them changed.
+pub(super) async fn show(
+    mut seen: watch::Receiver<Seen>,
+    out: watch::Sender<Option<Arc<NodeView>>>,
+    local: Local,
+) -> Infallible {
+    loop {
+        let node = seen.borrow_and_update().node.clone();
+        let view = node.map(|node| NodeView::new(&node, &local));
+        out.send_if_modified(|old| {
+            let changed = old.as_deref() != view.as_ref();
+            if changed {
+                *old = view.map(Arc::new);
+            }
+            changed
+        });
+        if seen.changed().await.is_err() {
+            // The agent stops.
+            return pending().await;
+        }
+    }
+}

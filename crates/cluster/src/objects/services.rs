@@ -1,0 +1,149 @@
+//! The services that variables are made of. Pods without links need the API server's own only; all
+//! services are watched when a pod wants links, and no longer than that.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use rubelet_api::pod::{Pod, PodSource};
+use rubelet_kube::WatchTarget;
+
+use super::{
+    files::FileKey,
+    follow::{Follow, Key, View, never, weakly},
+    read::FIRST_ANSWER,
+    records::ServicesRecord,
+    service_env::{Service, variables},
+    shared::{Shared, State, Tracked},
+    wire,
+};
+
+/// The service that every container hears of.
+const MASTER: (&str, &str) = ("default", "kubernetes");
+
+/// What upstream says of a pod that waits.
+const NOT_READ: &str = "services have not yet been read at least once, cannot construct envvars";
+
+impl Shared {
+    /// Watches the services that the pod needs.
+    pub(super) fn follow_services(self: &Arc<Self>, pod: &Pod) {
+        if pod.spec.enable_service_links {
+            let told = weakly(self, |shared, _| shared.services_told());
+            let target = || target("/api/v1/services", None);
+            self.services
+                .start(&*self.api, target, wire::service, never, told);
+        } else if !self.services.runs() {
+            let told = weakly(self, |shared, _| shared.services_told());
+            let path = format!("/api/v1/namespaces/{}/services", MASTER.0);
+            let target = || target(&path, Some(format!("metadata.name={}", MASTER.1)));
+            self.kubernetes
+                .start(&*self.api, target, wire::service, never, told);
+        }
+    }
+
+    /// The variables of services for a pod's containers. Pods of the API server wait until the
+    /// services were read once.
+    pub(super) async fn service_variables(
+        self: &Arc<Self>,
+        pod: &Pod,
+    ) -> Result<Vec<(String, String)>, String> {
+        self.follow_services(pod);
+        let links = pod.spec.enable_service_links;
+        let all = links || self.services.runs();
+        let follow = if all {
+            &self.services
+        } else {
+            &self.kubernetes
+        };
+        let waits = pod.source == PodSource::Api && !follow.view().read;
+        if waits && !follow.is_read_within(FIRST_ANSWER).await {
+            self.state().services_in_vain = true;
+            self.load_services(follow).await;
+            if !follow.view().read {
+                return Err(NOT_READ.to_owned());
+            }
+        }
+        Ok(variables(of_namespace(
+            &follow.view(),
+            &pod.name.namespace,
+            links,
+        )))
+    }
+
+    /// With the API server away, those that an earlier process read stand in.
+    async fn load_services(&self, follow: &Follow<Arc<Service>>) {
+        let path = format!("/api/v1/namespaces/{}/services/{}", MASTER.0, MASTER.1);
+        if !self.is_away(&path).await {
+            return;
+        }
+        if let Some(record) = self.files.load::<ServicesRecord>(&FileKey::Services).await {
+            let known = record
+                .services
+                .into_iter()
+                .map(|(namespace, service)| ((namespace, service.name.clone()), Arc::new(service)));
+            follow.fill(known.collect());
+        }
+    }
+
+    fn services_told(&self) {
+        let mut state = self.state();
+        if std::mem::take(&mut state.services_in_vain) {
+            state.pods.values().for_each(Tracked::tell);
+        }
+        drop(state);
+        self.is_dirty(FileKey::Services);
+    }
+
+    /// For the file: what the pods here need of it. `None` while nothing is known.
+    pub(super) fn services_record(&self, state: &State) -> Option<ServicesRecord> {
+        let mut needed = BTreeMap::new();
+        for follow in [&self.kubernetes, &self.services] {
+            let view = follow.view();
+            if !view.read {
+                continue;
+            }
+            for (key, service) in &view.known {
+                let linked = |tracked: &Tracked| {
+                    tracked.pod.spec.enable_service_links && *tracked.pod.name.namespace == *key.0
+                };
+                if is_master(key) || state.pods.values().any(linked) {
+                    needed.insert(key.clone(), Arc::clone(service));
+                }
+            }
+        }
+        let known = self.kubernetes.view().read || self.services.view().read;
+        let services = needed.into_iter();
+        known.then(|| ServicesRecord {
+            services: services
+                .map(|((namespace, _), service)| (namespace, Service::clone(&service)))
+                .collect(),
+        })
+    }
+}
+
+/// The services that a pod of this namespace hears of, each name once.
+fn of_namespace(view: &View<Arc<Service>>, namespace: &str, links: bool) -> Vec<Arc<Service>> {
+    let mut found: BTreeMap<&str, &Arc<Service>> = BTreeMap::new();
+    let master = (MASTER.0.into(), MASTER.1.into());
+    if let Some(service) = view.known.get(&master) {
+        found.insert(MASTER.1, service);
+    }
+    if links {
+        let first: Key = (namespace.into(), "".into());
+        let own = view.known.range(first..);
+        for ((_, name), service) in own.take_while(|((of, _), _)| **of == *namespace) {
+            found.insert(name, service);
+        }
+    }
+    found.into_values().cloned().collect()
+}
+
+fn is_master(key: &Key) -> bool {
+    (&*key.0, &*key.1) == MASTER
+}
+
+fn target(path: &str, field_selector: Option<String>) -> WatchTarget {
+    WatchTarget {
+        path: path.to_owned(),
+        field_selector,
+        label_selector: None,
+    }
+}

@@ -1,0 +1,11 @@
+//! Objects of pods, against a model of the API server and under paused time.
+
+mod cluster;
+
+mod away;
+mod files;
+mod real;
+mod services;
+mod tokens;
+mod watches;
+mod without_watch;

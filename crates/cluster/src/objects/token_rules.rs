@@ -1,0 +1,85 @@
+//! When a service account token is asked for again. Pure: `now` is an argument.
+//!
+//! Source of the rule: `pkg/kubelet/token`: a token is replaced when it is older than 24 hours or
+//! has less than a fifth of its life left, each up to 10 s earlier.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+/// No token is used for longer.
+const MAX_AGE: Duration = Duration::from_secs(24 * 3600);
+/// The moments of many tokens are spread over this time.
+const JITTER: Duration = Duration::from_secs(10);
+
+/// When a token that expires then is to be replaced. `lifetime` is what the API server granted;
+/// without it nobody knows, and the token is used to its end. `spread` varies the moment.
+pub(super) fn refresh_at(
+    expires_at: Timestamp,
+    lifetime: Option<Duration>,
+    spread: u64,
+) -> Timestamp {
+    let Some(lifetime) = lifetime else {
+        return expires_at;
+    };
+    let jitter = JITTER.mul_f64((spread % 1000) as f64 / 1000.0);
+    let by_age = after(before(expires_at, lifetime), MAX_AGE);
+    let by_rest = before(expires_at, lifetime / 5);
+    before(by_age.min(by_rest), jitter)
+}
+
+/// A number of the text, the same in each run.
+pub(super) fn spread_of(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+fn before(at: Timestamp, by: Duration) -> Timestamp {
+    SignedDuration::try_from(by)
+        .ok()
+        .and_then(|by| at.checked_sub(by).ok())
+        .unwrap_or(Timestamp::MIN)
+}
+
+fn after(at: Timestamp, by: Duration) -> Timestamp {
+    SignedDuration::try_from(by)
+        .ok()
+        .and_then(|by| at.checked_add(by).ok())
+        .unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: u64 = 3600;
+
+    #[test]
+    fn a_token_is_replaced_after_four_fifths_of_its_life_or_a_day() {
+        for (life, expected) in [
+            (600, 480),
+            (HOUR, 2880),
+            (24 * HOUR, 24 * HOUR * 4 / 5),
+            (30 * HOUR, 24 * HOUR),
+            (365 * 24 * HOUR, 24 * HOUR),
+        ] {
+            let end = Timestamp::from_second(i64::try_from(life).unwrap()).unwrap();
+            let at = refresh_at(end, Some(Duration::from_secs(life)), 0);
+            assert_eq!(at.as_second(), i64::try_from(expected).unwrap(), "{life}");
+            let spread = refresh_at(end, Some(Duration::from_secs(life)), 999);
+            let earlier = at.duration_since(spread);
+            assert!(earlier > SignedDuration::from_secs(9), "{earlier}");
+            assert!(earlier < SignedDuration::from_secs(10), "{earlier}");
+        }
+        let end = Timestamp::from_second(50).unwrap();
+        assert_eq!(refresh_at(end, None, 5), end);
+    }
+
+    #[test]
+    fn moments_are_spread_and_stay_the_same() {
+        let of = |text: &str| spread_of(text) % 1000;
+        assert_ne!(of("a"), of("b"));
+        assert_eq!(of("a"), of("a"));
+    }
+}

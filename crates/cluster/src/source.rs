@@ -1,0 +1,56 @@
+//! Pods of the API server: what it says of each pod of this node, kept for all who read it.
+//!
+//! - [`read`]: one pod from its JSON; pure.
+//! - [`state`]: what a change of the watch means; pure.
+//! - [`task`]: follows the watch and tells the others.
+//! - [`stored`]: the pods as they were known last, on disk, for a start without API server.
+//! - [`gate`]: which pods may start here.
+//! - [`gates`]: conditions of others that a pod waits for.
+
+pub mod gate;
+mod gates;
+mod read;
+mod state;
+mod stored;
+mod task;
+#[cfg(test)]
+mod tests;
+
+pub use task::{SourceParts, run, unknown};
+
+use std::sync::Arc;
+
+use rubelet_api::{
+    pod::{Deletion, Pod, StringMap},
+    status::Phase,
+};
+use rubelet_base::{PodName, PodUid};
+use rubelet_kubelet::board::Board;
+
+/// One pod of this node as the API server has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApiPod {
+    /// `metadata.namespace` and `metadata.name`.
+    pub name: PodName,
+    /// `metadata.uid`.
+    pub uid: PodUid,
+    /// `metadata.resourceVersion`.
+    pub resource_version: Box<str>,
+    /// `metadata.labels`.
+    pub labels: StringMap,
+    /// The annotation `kubernetes.io/config.mirror` of a mirror pod: the UID of its static pod.
+    pub mirror: Option<Box<str>>,
+    /// The annotation `kubernetes.io/config.hash`: which content of a manifest a mirror pod shows.
+    pub config_hash: Option<Box<str>>,
+    /// Whether and until when the pod is to be deleted.
+    pub deletion: Option<Deletion>,
+    /// `status` as JSON, as the API server has it.
+    pub status: Arc<str>,
+    /// `status.phase`.
+    pub phase: Option<Phase>,
+    /// What to run; `None` for a mirror pod, which only shows what a manifest runs.
+    pub pod: Option<Arc<Pod>>,
+}
+
+/// What the API server says of the pods of this node, by UID.
+pub type ApiPods = Board<PodUid, ApiPod>;

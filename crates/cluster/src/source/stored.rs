@@ -1,0 +1,149 @@
+//! Pods of the API server as they were known last, on disk: after a reboot without API server they
+//! start again.
+
+use std::{
+    collections::BTreeMap,
+    fs::DirBuilder,
+    io,
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rubelet_base::{ErrorChain, PodUid};
+use rubelet_store::{Loaded, Migration, Record, Stored};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokio::sync::Notify;
+use tracing::warn;
+
+/// A pod as the API server had it.
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredPod {
+    json: Box<str>,
+}
+
+impl Stored for StoredPod {
+    const KIND: &'static str = "api-pod";
+    const MIGRATIONS: &'static [Migration] = &[];
+}
+
+/// Keeps pods in files of a folder that root alone can read. Cheap to clone; never blocks.
+#[derive(Debug, Clone)]
+pub(super) struct StoredPods {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    folder: PathBuf,
+    /// What is to be written; `None` means: remove the file.
+    pending: Mutex<BTreeMap<PodUid, Option<Box<RawValue>>>>,
+    wake: Notify,
+}
+
+impl StoredPods {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                folder,
+                pending: Mutex::default(),
+                wake: Notify::new(),
+            }),
+        }
+    }
+
+    pub(super) fn put(&self, uid: PodUid, json: Option<Box<RawValue>>) {
+        let pending = self.inner.pending.lock();
+        let mut pending = pending.unwrap_or_else(PoisonError::into_inner);
+        pending.insert(uid, json);
+        drop(pending);
+        self.inner.wake.notify_one();
+    }
+
+    /// Writes what is to be kept, until it is dropped.
+    pub(super) async fn run(self) {
+        loop {
+            self.inner.wake.notified().await;
+            let pending = self.inner.pending.lock();
+            let pending = std::mem::take(&mut *pending.unwrap_or_else(PoisonError::into_inner));
+            let inner = Arc::clone(&self.inner);
+            // A panic of the writer is one of this task.
+            let written = tokio::task::spawn_blocking(move || {
+                for (uid, json) in pending {
+                    write(&inner.folder, &uid, json.as_deref());
+                }
+            });
+            if let Err(error) = written.await
+                && let Ok(panic) = error.try_into_panic()
+            {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+
+    /// All pods that are kept. What can't be read is put aside.
+    pub(super) async fn load(&self) -> Vec<Box<RawValue>> {
+        let folder = self.inner.folder.clone();
+        let loaded = tokio::task::spawn_blocking(move || load(&folder)).await;
+        loaded.unwrap_or_default()
+    }
+}
+
+fn record(folder: &Path, uid: &PodUid) -> Record<StoredPod> {
+    Record::at(folder.join(format!("{uid}.json")))
+}
+
+fn write(folder: &Path, uid: &PodUid, json: Option<&RawValue>) {
+    let record = record(folder, uid);
+    let result = match json {
+        Some(json) => make_folder(folder)
+            .map_err(|error| error.to_string())
+            .and_then(|()| {
+                let pod = StoredPod {
+                    json: json.get().into(),
+                };
+                let saved = record.save(&pod).map(drop);
+                saved.map_err(|error| ErrorChain(&error).to_string())
+            }),
+        None => record
+            .remove()
+            .map_err(|error| ErrorChain(&error).to_string()),
+    };
+    if let Err(error) = result {
+        warn!(%uid, error, "A pod of the API server can't be kept for a start without it");
+    }
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+fn load(folder: &Path) -> Vec<Box<RawValue>> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+        Err(error) => {
+            warn!(folder = %folder.display(), %error, "Pods that were kept can't be listed");
+            return Vec::new();
+        }
+    };
+    let files = entries.flatten().map(|entry| entry.path());
+    let records = files.filter(|path| path.extension().is_some_and(|end| end == "json"));
+    records.filter_map(|path| load_one(&path)).collect()
+}
+
+fn load_one(path: &Path) -> Option<Box<RawValue>> {
+    match Record::<StoredPod>::at(path).load() {
+        Ok(Loaded::Valid(pod)) => RawValue::from_string(pod.json.into()).ok(),
+        Ok(Loaded::Missing) => None,
+        Ok(Loaded::Quarantined { moved_to, why }) => {
+            warn!(record = %path.display(), moved_to = %moved_to.display(), %why, "A damaged record of a pod was put aside");
+            None
+        }
+        Err(error) => {
+            warn!(record = %path.display(), error = %ErrorChain(&error), "A pod that was kept can't be read");
+            None
+        }
+    }
+}

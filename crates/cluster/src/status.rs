@@ -1,0 +1,107 @@
+//! Statuses of pods go to the API server (kubelet: `pkg/kubelet/status`).
+//!
+//! | part | what it decides |
+//! |---|---|
+//! | `schedule` | which pod is next; one call for each pod, so many for all |
+//! | `decide` | patch, delete or nothing, for one pod |
+//! | `merge` | our status over the API's copy: nothing of others is lost, nothing goes back |
+//! | `patch` | the difference, as a strategic merge patch with the UID as a precondition |
+//! | `known` | what was acknowledged and not yet told by the watch |
+//!
+//! The task follows two boards, that of the pods here and that of the API's copies, by their
+//! versions. Nothing queues up but names of pods: when a pod's turn comes, its newest status is
+//! compared with the newest copy. So a slow or absent API server costs no memory, and what goes out
+//! when it is back is the newest. A change goes out at once, there is no batch to wait for.
+
+mod conditions;
+mod containers;
+mod decide;
+mod known;
+mod merge;
+mod patch;
+mod same;
+mod schedule;
+mod send;
+mod task;
+mod terminated;
+#[cfg(test)]
+mod tests;
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use rubelet_kube::Client;
+use rubelet_kubelet::{clock::Clock, pod_task::PodBoard};
+use serde_json::Value;
+use tokio::sync::watch;
+
+pub(crate) use self::send::{delete_now, path};
+use crate::source::ApiPods;
+
+/// So many calls are under way at the same time. More would only wait at the client's rate limit,
+/// with statuses that are no longer the newest when their turn comes.
+const AT_ONCE: usize = 32;
+
+/// What the task is made from.
+pub struct StatusParts {
+    /// The API server.
+    pub client: Client,
+    /// What the node says of its pods.
+    pub board: Arc<PodBoard>,
+    /// What the API server says of them.
+    pub api: Arc<ApiPods>,
+    /// What all statuses show; each change of it goes to all pods.
+    pub context: watch::Receiver<StatusContext>,
+    /// Wall time.
+    pub clock: Clock,
+    /// Where durations are counted.
+    pub metrics: Arc<dyn StatusMetrics>,
+}
+
+/// What every status shows beside its own pod.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StatusContext {
+    /// Addresses of the node, the primary one first.
+    pub host_ips: Arc<[IpAddr]>,
+    /// What the runtime calls itself, such as `containerd`. Empty until it is known: until then no
+    /// status with identifiers of containers is sent.
+    pub runtime: Arc<str>,
+}
+
+/// Where durations are counted.
+pub trait StatusMetrics: Send + Sync + 'static {
+    /// A status was sent, so long after it changed on the board: all the time that it waited here.
+    fn sent(&self, lag: Duration);
+
+    /// The API server has it, so long after it changed (`kubelet_pod_status_sync_duration_seconds`).
+    fn synced(&self, took: Duration);
+}
+
+/// Counts nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct IgnoreDurations;
+
+impl StatusMetrics for IgnoreDurations {
+    fn sent(&self, _: Duration) {}
+
+    fn synced(&self, _: Duration) {}
+}
+
+/// Keeps the API server told of all pods, for ever.
+pub async fn run(parts: StatusParts) {
+    let StatusParts {
+        client,
+        board,
+        api,
+        context,
+        clock,
+        metrics,
+    } = parts;
+    let task = task::StatusTask::new(client, board, api, context, clock, metrics, AT_ONCE);
+    task.run().await;
+}
+
+/// RFC 3339 in whole seconds, as the API server keeps times.
+fn time(at: Timestamp) -> Value {
+    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into()
+}

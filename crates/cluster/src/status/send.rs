@@ -1,0 +1,76 @@
+//! The calls.
+
+use rubelet_base::{PodName, PodUid};
+use rubelet_kube::{Client, PatchKind};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::refusal::CallError;
+
+/// What the task needs of the API server.
+pub(super) trait StatusApi: Clone + Send + Sync + 'static {
+    /// Patches the subresource `status`; answers with the object's new version.
+    fn patch(
+        &self,
+        pod: &PodName,
+        body: Value,
+    ) -> impl Future<Output = Result<Box<str>, CallError>> + Send + 'static;
+
+    /// Removes a pod at once, if it has this UID.
+    fn delete(
+        &self,
+        pod: &PodName,
+        uid: &PodUid,
+    ) -> impl Future<Output = Result<(), CallError>> + Send + 'static;
+}
+
+/// What is read of the answer.
+#[derive(Deserialize)]
+struct Answer {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    resource_version: Box<str>,
+}
+
+/// Where a pod is.
+pub(crate) fn path(pod: &PodName) -> String {
+    format!("/api/v1/namespaces/{}/pods/{}", pod.namespace, pod.name)
+}
+
+/// Options that remove a pod at once, if it has this UID.
+pub(crate) fn delete_now(uid: &PodUid) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "gracePeriodSeconds": 0,
+        "preconditions": { "uid": uid.as_str() },
+    })
+}
+
+impl StatusApi for Client {
+    fn patch(
+        &self,
+        pod: &PodName,
+        body: Value,
+    ) -> impl Future<Output = Result<Box<str>, CallError>> + Send + 'static {
+        let (client, path) = (self.clone(), format!("{}/status", path(pod)));
+        async move {
+            let kind = PatchKind::StrategicMerge;
+            let answer: Answer = Client::patch(&client, &path, kind, &body).await?;
+            Ok(answer.metadata.resource_version)
+        }
+    }
+
+    fn delete(
+        &self,
+        pod: &PodName,
+        uid: &PodUid,
+    ) -> impl Future<Output = Result<(), CallError>> + Send + 'static {
+        let (client, path, options) = (self.clone(), path(pod), delete_now(uid));
+        async move { Ok(Client::delete(&client, &path, &options).await?) }
+    }
+}

@@ -1,0 +1,428 @@
+//! The task: follows the boards, takes pods from the line, makes their calls.
+
+use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use rubelet_api::pod::PodSource;
+use rubelet_base::{Backoff, PodName, PodUid};
+use rubelet_kubelet::{
+    clock::Clock,
+    pod_task::{PodBoard, PodEntry},
+};
+use tokio::{
+    sync::watch,
+    task::yield_now,
+    time::{Instant, sleep_until},
+};
+use tracing::{debug, info, warn};
+
+use super::{
+    StatusContext, StatusMetrics,
+    decide::{Step, decide},
+    known::Known,
+    schedule::{End, Schedule},
+    send::StatusApi,
+};
+use crate::{
+    refusal::{CallError, Refusal},
+    source::{ApiPod, ApiPods},
+};
+
+/// Waits for the watch to tell of a patch, before the status is compared with its copy again: the
+/// API server may have been restored from an older state.
+const ECHO_INITIAL: Duration = Duration::from_secs(30);
+const ECHO_MAX: Duration = Duration::from_secs(600);
+/// Somebody else writes what is ours: it is put right, but not more often than this.
+const RECONCILE: Duration = Duration::from_secs(10);
+/// So many pods are compared before calls under way and other tasks have their turn.
+const TURNS: usize = 16;
+/// So many pods that are no longer on the board may be remembered before they are looked for.
+const FORGOTTEN: usize = 32;
+
+/// Keeps the API server told of all pods.
+pub(super) struct StatusTask<A> {
+    client: A,
+    board: Arc<PodBoard>,
+    api: Arc<ApiPods>,
+    context: watch::Receiver<StatusContext>,
+    clock: Clock,
+    metrics: Arc<dyn StatusMetrics>,
+    schedule: Schedule,
+    pods: HashMap<PodUid, Pod>,
+    /// Static pods and mirror pods find each other by name.
+    static_pods: HashMap<PodName, PodUid>,
+    mirrors: HashMap<PodName, PodUid>,
+    /// How far the boards were read.
+    seen_board: u64,
+    seen_api: u64,
+    calls: FuturesUnordered<Call>,
+}
+
+type Call = Pin<Box<dyn Future<Output = Done> + Send>>;
+
+/// What the task knows of one pod of the board.
+struct Pod {
+    /// Version of its entry.
+    version: u64,
+    /// The entry changed and was not sent since then.
+    news: bool,
+    /// When the first of these changes came, if there was a copy to compare with.
+    since: Option<Instant>,
+    known: Known,
+    echo: Backoff,
+    /// When a status was last sent that only put right what somebody else had written.
+    reconciled: Option<Instant>,
+    /// What was complained about last.
+    complaint: String,
+}
+
+/// A call that ended.
+struct Done {
+    uid: PodUid,
+    copy: Arc<ApiPod>,
+    since: Option<Instant>,
+    sent: Sent,
+}
+
+enum Sent {
+    Patch {
+        answer: Result<Box<str>, CallError>,
+        status: Arc<str>,
+        version: u64,
+    },
+    Delete(Result<(), CallError>),
+}
+
+impl<A: StatusApi> StatusTask<A> {
+    pub(super) fn new(
+        client: A,
+        board: Arc<PodBoard>,
+        api: Arc<ApiPods>,
+        context: watch::Receiver<StatusContext>,
+        clock: Clock,
+        metrics: Arc<dyn StatusMetrics>,
+        at_once: usize,
+    ) -> Self {
+        Self {
+            client,
+            board,
+            api,
+            context,
+            clock,
+            metrics,
+            schedule: Schedule::new(at_once),
+            pods: HashMap::new(),
+            static_pods: HashMap::new(),
+            mirrors: HashMap::new(),
+            seen_board: 0,
+            seen_api: 0,
+            calls: FuturesUnordered::new(),
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        let (mut board, mut api) = (self.board.versions(), self.api.versions());
+        let mut context = self.context.clone();
+        let mut context_lives = true;
+        self.read_board();
+        self.read_api();
+        loop {
+            let now = Instant::now();
+            let mut turns = 0;
+            while turns < TURNS
+                && let Some(uid) = self.schedule.next(now)
+            {
+                self.turn(&uid, now);
+                turns += 1;
+            }
+            let wake = self.schedule.wake_at();
+            // Cancel safety: watch receivers keep what was not seen, calls stay in their set.
+            tokio::select! {
+                changed = board.changed() => match changed {
+                    Ok(()) => self.read_board(),
+                    Err(_) => return,
+                },
+                changed = api.changed() => match changed {
+                    Ok(()) => self.read_api(),
+                    Err(_) => return,
+                },
+                changed = context.changed(), if context_lives => {
+                    context_lives = changed.is_ok();
+                    context.mark_unchanged();
+                    self.read_context();
+                }
+                Some(done) = self.calls.next(), if !self.calls.is_empty() => self.ended(done),
+                () = sleep_until(wake.unwrap_or(now)), if wake.is_some() => {}
+                () = yield_now(), if turns == TURNS => {}
+            }
+        }
+    }
+
+    /// News of the node.
+    fn read_board(&mut self) {
+        let now = Instant::now();
+        let (version, changes) = self.board.since(self.seen_board);
+        self.seen_board = version;
+        for (uid, version, entry) in changes {
+            if entry.pod.source != PodSource::Api {
+                self.static_pods.insert(entry.pod.name.clone(), uid.clone());
+            }
+            let pod = self.pods.entry(uid.clone()).or_insert_with(|| Pod {
+                version: 0,
+                news: true,
+                since: None,
+                known: Known::default(),
+                echo: Backoff::new(ECHO_INITIAL, ECHO_MAX),
+                reconciled: None,
+                complaint: String::new(),
+            });
+            pod.version = version;
+            pod.news = true;
+            pod.since.get_or_insert(now);
+            self.schedule.changed(&uid);
+        }
+        if self.pods.len() > self.board.len() + FORGOTTEN {
+            let board = &self.board;
+            self.pods.retain(|uid, _| board.get(uid).is_some());
+            let pods = &self.pods;
+            self.static_pods.retain(|_, uid| pods.contains_key(uid));
+            self.schedule.retain(|uid| pods.contains_key(uid));
+        }
+    }
+
+    /// News of the API server.
+    fn read_api(&mut self) {
+        let now = Instant::now();
+        let (version, changes) = self.api.since(self.seen_api);
+        self.seen_api = version;
+        self.schedule.may_be_back(now);
+        for (uid, _, copy) in changes {
+            let of = if copy.mirror.is_some() {
+                self.mirrors.insert(copy.name.clone(), uid);
+                self.static_pods.get(&copy.name).cloned()
+            } else {
+                Some(uid)
+            };
+            let Some(of) = of else { continue };
+            let Some(pod) = self.pods.get_mut(&of) else {
+                continue;
+            };
+            pod.known.settle(&copy);
+            if !pod.known.waits_for_echo(&copy) {
+                pod.echo.reset();
+            }
+            self.schedule.changed(&of);
+        }
+        let api = &self.api;
+        self.mirrors.retain(|_, uid| api.get(uid).is_some());
+    }
+
+    /// All statuses show something else.
+    fn read_context(&mut self) {
+        for (uid, pod) in &mut self.pods {
+            pod.known.context_changed();
+            pod.news = true;
+            self.schedule.changed(uid);
+        }
+    }
+
+    /// The copy that shows this pod.
+    fn copy_of(&self, uid: &PodUid, entry: &PodEntry) -> Option<Arc<ApiPod>> {
+        if entry.pod.source == PodSource::Api {
+            return self.api.get(uid);
+        }
+        self.api.get(self.mirrors.get(&entry.pod.name)?)
+    }
+
+    fn turn(&mut self, uid: &PodUid, now: Instant) {
+        let end = match self.begin(uid, now) {
+            Some(call) => {
+                self.calls.push(call);
+                return;
+            }
+            None => End::Done,
+        };
+        self.schedule.ended(uid, end, now);
+        self.look_again(uid, now);
+    }
+
+    /// Makes the call that the pod needs; `None` if it needs none now.
+    fn begin(&mut self, uid: &PodUid, now: Instant) -> Option<Call> {
+        let entry = self.board.get(uid)?;
+        let copy = self.copy_of(uid, &entry);
+        let pod = self.pods.get_mut(uid)?;
+        let Some(copy) = copy else {
+            pod.since = None;
+            return None;
+        };
+        let version = pod.version;
+        let context = self.context.borrow().clone();
+        let wall = self.clock.now();
+        match decide(&entry, version, &copy, &pod.known, &context, wall) {
+            Step::Nothing => {
+                pod.news = false;
+                pod.since = None;
+                None
+            }
+            Step::Patch { body, status } => {
+                if !std::mem::take(&mut pod.news) {
+                    if pod.reconciled.is_some_and(|last| now < last + RECONCILE) {
+                        return None;
+                    }
+                    pod.reconciled = Some(now);
+                }
+                let since = pod.since.take();
+                if let Some(since) = since {
+                    self.metrics.sent(now - since);
+                }
+                debug!(pod = %copy.name, uid = %copy.uid, "Sending a status");
+                let call = self.client.patch(&copy.name, body);
+                let uid = uid.clone();
+                Some(Box::pin(async move {
+                    let sent = Sent::Patch {
+                        answer: call.await,
+                        status,
+                        version,
+                    };
+                    Done {
+                        uid,
+                        copy,
+                        since,
+                        sent,
+                    }
+                }))
+            }
+            Step::Delete => {
+                let call = self.client.delete(&copy.name, &copy.uid);
+                let uid = uid.clone();
+                Some(Box::pin(async move {
+                    let sent = Sent::Delete(call.await);
+                    Done {
+                        uid,
+                        copy,
+                        since: None,
+                        sent,
+                    }
+                }))
+            }
+        }
+    }
+
+    fn ended(&mut self, done: Done) {
+        let now = Instant::now();
+        let Done {
+            uid,
+            copy,
+            since,
+            sent,
+        } = done;
+        let answer = match sent {
+            Sent::Patch {
+                answer: Ok(after),
+                status,
+                version,
+            } => {
+                if let Some(since) = since {
+                    self.metrics.synced(now - since);
+                }
+                if let Some(pod) = self.pods.get_mut(&uid) {
+                    pod.known.patched(&copy, &after, status, version);
+                }
+                Ok(())
+            }
+            Sent::Delete(Ok(())) => {
+                info!(pod = %copy.name, uid = %copy.uid, "Pod fully terminated and removed from the API server");
+                if let Some(pod) = self.pods.get_mut(&uid) {
+                    pod.known.deleted(&copy.uid);
+                }
+                Ok(())
+            }
+            Sent::Patch {
+                answer: Err(error), ..
+            }
+            | Sent::Delete(Err(error)) => Err(error),
+        };
+        let end = match answer {
+            Ok(()) => {
+                if let Some(pod) = self.pods.get_mut(&uid) {
+                    pod.complaint = String::new();
+                }
+                End::Done
+            }
+            Err(error) => self.failed(&uid, &copy, since, &error),
+        };
+        if end != End::Away && self.schedule.answered() {
+            info!("The API server is back; statuses that waited are sent");
+        }
+        self.schedule.ended(&uid, end, now);
+        self.look_again(&uid, now);
+    }
+
+    fn failed(
+        &mut self,
+        uid: &PodUid,
+        copy: &ApiPod,
+        since: Option<Instant>,
+        error: &CallError,
+    ) -> End {
+        let end = match error.refusal {
+            Refusal::NotFound | Refusal::OtherUid | Refusal::Exists => {
+                debug!(pod = %copy.name, uid = %copy.uid, %error, "The API server has no such pod any more");
+                if let Some(pod) = self.pods.get_mut(uid) {
+                    pod.known.dropped(copy);
+                }
+                return End::Done;
+            }
+            Refusal::Away => {
+                if !self.schedule.is_away() {
+                    warn!(%error, "Statuses of pods can't be sent; the newest ones will be when the API server is back");
+                }
+                End::Away
+            }
+            Refusal::Later(wait) => End::Later(wait),
+            Refusal::Forbidden | Refusal::Invalid => End::Refused,
+        };
+        if let Some(pod) = self.pods.get_mut(uid) {
+            // It waits on: what was sent is not there.
+            pod.news = true;
+            pod.since = pod.since.into_iter().chain(since).min();
+            if end != End::Away && pod.complaint != error.text {
+                warn!(pod = %copy.name, uid = %copy.uid, %error, "Failed to update status for pod");
+                pod.complaint = error.text.clone();
+            }
+        }
+        end
+    }
+
+    /// What has to be looked at later without any news.
+    fn look_again(&mut self, uid: &PodUid, now: Instant) {
+        let Some(entry) = self.board.get(uid) else {
+            return;
+        };
+        let Some(copy) = self.copy_of(uid, &entry) else {
+            return;
+        };
+        let Some(pod) = self.pods.get_mut(uid) else {
+            return;
+        };
+        let reconcile = pod.reconciled.map(|last| last + RECONCILE);
+        if let Some(at) = reconcile.filter(|at| *at > now) {
+            self.schedule.look_again(uid, at);
+        }
+        if pod.known.waits_for_echo(&copy) {
+            match pod.known.doubt_at {
+                Some(at) if at <= now => {
+                    // The next comparison is with what the watch tells.
+                    pod.known.doubt();
+                    self.schedule.changed(uid);
+                }
+                Some(at) => self.schedule.look_again(uid, at),
+                None => {
+                    let at = now + pod.echo.advance();
+                    pod.known.doubt_at = Some(at);
+                    self.schedule.look_again(uid, at);
+                }
+            }
+        }
+    }
+}

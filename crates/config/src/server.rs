@@ -1,0 +1,64 @@
+//! Which of the kubelet's ports are opened.
+
+use crate::error::ConfigError;
+use crate::origins::Origin;
+use crate::resolve::Resolved;
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+impl Resolved {
+    /// Where the HTTPS server listens; `None` if it does not run. Alone on a machine it runs only
+    /// where `enableServer` or `port` was given.
+    ///
+    /// # Errors
+    /// It is asked for alone on a machine, and who calls, or what they may do, is to be asked of an
+    /// API server.
+    pub fn secure_address(&self) -> Result<Option<SocketAddr>, ConfigError> {
+        let config = &self.config;
+        let asked = ["enableServer", "port"]
+            .iter()
+            .any(|field| self.origins.within(field).is_some());
+        if !config.enable_server || !(self.joined || asked) {
+            return Ok(None);
+        }
+        if !self.joined {
+            let nobody = "there is no API server to ask without --kubeconfig";
+            if config.authorization.mode == "Webhook" {
+                let advice = "write AlwaysAllow, or don't ask for the HTTPS server";
+                return Err(self.problem("authorization.mode", &format!("{nobody}; {advice}")));
+            }
+            let tokens = "authentication.webhook.enabled";
+            if self.origins.within(tokens).is_some() && config.authentication.webhook.enabled {
+                let advice = "write false, and name a clientCAFile";
+                return Err(self.problem(tokens, &format!("{nobody}; {advice}")));
+            }
+        }
+        Ok(Some(self.address(config.port)))
+    }
+
+    /// Where the server without authentication listens; `None` if it does not run.
+    #[must_use]
+    pub fn read_only_address(&self) -> Option<SocketAddr> {
+        let port = self.config.read_only_port;
+        (port != 0).then(|| self.address(port))
+    }
+
+    fn address(&self, port: i32) -> SocketAddr {
+        let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let address = self.config.address.parse().unwrap_or(any);
+        SocketAddr::new(address, u16::try_from(port).unwrap_or_default())
+    }
+
+    fn problem(&self, field: &str, message: &str) -> ConfigError {
+        let origin = self
+            .origins
+            .within(field)
+            .map_or(Origin::Default, |(_, origin)| origin.clone());
+        ConfigError {
+            origin,
+            place: None,
+            field: Some(field.to_owned()),
+            message: message.to_owned(),
+            snippet: None,
+        }
+    }
+}

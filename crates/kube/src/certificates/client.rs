@@ -1,0 +1,360 @@
+//! The certificate that tells the API server who calls: found, asked for, renewed.
+//!
+//! Source of the rules: `buildKubeletClientConfig` in `cmd/kubelet/app/server.go` and
+//! `pkg/kubelet/certificate/bootstrap` of Kubernetes 1.36. Other than there, nothing ends the agent:
+//! while nobody approves, while the API server is away, and even after the certificate has expired, it
+//! goes on asking, and pods run on.
+
+use super::key::Purpose;
+use super::notice::{Hooks, Notice};
+use super::pair::{Certificate, PairError};
+use super::rotation::{Asker, Bootstrap, Rotation};
+use super::rules::{Wanted, is_valid, ttl_seconds};
+use super::store::{PairStore, StoreError, make_folder, read_pair, write_file};
+use crate::clock::WallClock;
+use crate::kubeconfig::{Kubeconfig, KubeconfigError};
+use crate::{Client, ClientConfig, ClientIdentity, ClientOptions, IdentitySource};
+use jiff::Timestamp;
+use rubelet_base::ErrorChain;
+use std::convert::Infallible;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use tokio::sync::watch;
+
+/// Why the API server can't be called as this node. Nothing of it goes away by waiting.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientCertificateError {
+    /// A kubeconfig can't be used.
+    #[error(transparent)]
+    Kubeconfig(#[from] KubeconfigError),
+    /// A kubeconfig leads to no client.
+    #[error("{} can't be used", path.display())]
+    Client {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: crate::ClientError,
+    },
+    /// The certificates on disk can't be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The certificate in the kubeconfig is damaged.
+    #[error("the client certificate of {} can't be used", path.display())]
+    Certificate {
+        /// Which kubeconfig.
+        path: PathBuf,
+        /// Why.
+        source: PairError,
+    },
+}
+
+/// What is known at the start.
+#[derive(Clone)]
+pub struct ClientSetup {
+    /// `--kubeconfig`.
+    pub kubeconfig: PathBuf,
+    /// `--bootstrap-kubeconfig`.
+    pub bootstrap_kubeconfig: Option<PathBuf>,
+    /// `--cert-dir`.
+    pub cert_dir: PathBuf,
+    /// Name of the node.
+    pub node_name: Arc<str>,
+    /// `rotateCertificates`.
+    pub rotate: bool,
+    /// For the client with which the first certificate is asked for; its clock is the one that counts.
+    pub options: ClientOptions,
+    /// What is being waited for.
+    pub notice: Notice,
+    /// What is counted.
+    pub hooks: Hooks,
+}
+
+impl fmt::Debug for ClientSetup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientSetup")
+            .field("kubeconfig", &self.kubeconfig)
+            .field("bootstrap_kubeconfig", &self.bootstrap_kubeconfig)
+            .field("cert_dir", &self.cert_dir)
+            .finish_non_exhaustive()
+    }
+}
+
+/// When the certificate in use expires; shared with the metrics.
+#[derive(Clone, Debug, Default)]
+pub struct Expiry(Arc<Mutex<Option<Timestamp>>>);
+
+impl Expiry {
+    fn set(&self, at: Timestamp) {
+        *self.0.lock().expect("no holder panics") = Some(at);
+    }
+
+    /// Seconds until then, for `certificate_manager_client_ttl_seconds`; infinite without a
+    /// certificate.
+    #[must_use]
+    pub fn ttl_seconds(&self, now: Timestamp) -> f64 {
+        ttl_seconds(*self.0.lock().expect("no holder panics"), now)
+    }
+}
+
+/// The node's client certificate, from the start of the agent to its end:
+///
+/// 1. [`config`](Self::config) says how the API server is reached, once there is a certificate;
+/// 2. whoever calls makes a [`Client`] of that;
+/// 3. [`renew`](Self::renew) keeps the certificate fresh.
+#[derive(Debug)]
+pub struct ClientCertificate {
+    setup: ClientSetup,
+    store: PairStore,
+    expiry: Expiry,
+    kept: Option<Kept>,
+}
+
+/// A certificate that is to be renewed.
+#[derive(Debug)]
+struct Kept {
+    identity: ClientIdentity,
+    current: Certificate,
+    foreign: bool,
+}
+
+impl ClientCertificate {
+    /// Nothing is read yet.
+    #[must_use]
+    pub fn new(setup: ClientSetup) -> Self {
+        let store = PairStore::new(&setup.cert_dir, "kubelet-client");
+        Self {
+            setup,
+            store,
+            expiry: Expiry::default(),
+            kept: None,
+        }
+    }
+
+    /// When the certificate expires.
+    #[must_use]
+    pub fn expiry(&self) -> Expiry {
+        self.expiry.clone()
+    }
+
+    fn clock(&self) -> &WallClock {
+        &self.setup.options.clock
+    }
+
+    fn now(&self) -> Timestamp {
+        (self.clock())()
+    }
+
+    /// How the API server is reached. With a bootstrap kubeconfig and without a valid certificate this
+    /// asks for one, and waits until somebody has approved it: pods that need no API server should be
+    /// started before. May be dropped while it waits, and called again.
+    ///
+    /// # Errors
+    /// A file can't be read or written, or something in it can't be used.
+    pub async fn config(&mut self) -> Result<ClientConfig, ClientCertificateError> {
+        if let Some(bootstrap) = self.setup.bootstrap_kubeconfig.clone()
+            && !self.kubeconfig_is_good()
+        {
+            self.bootstrap(&bootstrap).await?;
+        }
+        let path = &self.setup.kubeconfig;
+        let config = Kubeconfig::load(path)?.client_config(None)?;
+        let Some(given) = self.certificate_of(&config)? else {
+            if self.setup.rotate {
+                let path = path.display();
+                tracing::info!("{path} has no client certificate, so that none is renewed");
+            }
+            return Ok(config);
+        };
+        self.expiry.set(given.expires());
+        if !self.setup.rotate {
+            return Ok(config);
+        }
+        let (current, foreign) = match self.stored() {
+            Some(stored) => (stored, false),
+            None => (given, true),
+        };
+        self.expiry.set(current.expires());
+        let identity = ClientIdentity::new();
+        identity.set(Some(Arc::clone(current.certified())));
+        let config = config.with_identity(identity.clone());
+        self.kept = Some(Kept {
+            identity,
+            current,
+            foreign,
+        });
+        Ok(config)
+    }
+
+    /// Renews the certificate before it expires: `client` is the one made of the configuration that
+    /// [`config`](Self::config) gave, and shows the new certificate from then on. Never ends. Without
+    /// `rotateCertificates`, and with a kubeconfig that has no certificate, this only waits.
+    pub async fn renew(self, client: Client) -> Infallible {
+        let Self {
+            setup,
+            store,
+            expiry,
+            kept,
+        } = self;
+        let Some(Kept {
+            identity,
+            current,
+            foreign,
+        }) = kept
+        else {
+            return std::future::pending().await;
+        };
+        let (_never_changed, wanted) = watch::channel(Some(Wanted::node(&setup.node_name)));
+        let bootstrap = setup
+            .bootstrap_kubeconfig
+            .clone()
+            .map(|path| bootstrap_client(path, setup.options.clone()));
+        let reloaded = client.clone();
+        let rotation = Rotation {
+            asker: Asker {
+                own: Some(client),
+                bootstrap,
+            },
+            store,
+            purpose: Purpose::Client,
+            wanted,
+            clock: WallClock::clone(&setup.options.clock),
+            notice: setup.notice,
+            hooks: setup.hooks,
+            install: Box::new(move |certificate| {
+                identity.set(Some(Arc::clone(certificate.certified())));
+                expiry.set(certificate.expires());
+                reloaded.reload();
+            }),
+            current: Some(current),
+            foreign,
+        };
+        rotation.run().await
+    }
+
+    /// Whether the kubeconfig is there and has a certificate that is still valid, and is not that of
+    /// a node of another name.
+    fn kubeconfig_is_good(&self) -> bool {
+        let path = &self.setup.kubeconfig;
+        if !path.exists() {
+            return false;
+        }
+        let certificate = Kubeconfig::load(path)
+            .and_then(|file| file.client_config(None))
+            .map_err(ClientCertificateError::from)
+            .and_then(|config| self.certificate_of(&config));
+        let problem = match certificate {
+            Ok(Some(certificate)) => match self.problem(&certificate) {
+                None => return true,
+                Some(problem) => problem,
+            },
+            Ok(None) => "it has no client certificate".to_owned(),
+            Err(error) => ErrorChain(&error).to_string(),
+        };
+        tracing::info!("{} is not used: {problem}", path.display());
+        false
+    }
+
+    fn problem(&self, certificate: &Certificate) -> Option<String> {
+        let expires = certificate.expires();
+        if !is_valid(expires, self.now()) {
+            return Some(format!("its certificate expired at {expires}"));
+        }
+        let name = &certificate.leaf().common_name;
+        let other = name.starts_with("system:node:")
+            && *name != Wanted::node(&self.setup.node_name).common_name;
+        other.then(|| format!("its certificate is that of {name}"))
+    }
+
+    /// The certificate with which a configuration calls.
+    fn certificate_of(
+        &self,
+        config: &ClientConfig,
+    ) -> Result<Option<Certificate>, ClientCertificateError> {
+        match &config.identity {
+            IdentitySource::None => Ok(None),
+            IdentitySource::Files { certificate, key } => {
+                Ok(Some(read_pair(certificate, key)?.certificate().clone()))
+            }
+            IdentitySource::Cell(identity) => identity
+                .current()
+                .map(Certificate::new)
+                .transpose()
+                .map_err(|source| ClientCertificateError::Certificate {
+                    path: self.setup.kubeconfig.clone(),
+                    source,
+                }),
+        }
+    }
+
+    /// The newest certificate in the folder, if it can be used.
+    fn stored(&self) -> Option<Certificate> {
+        let current = match self.store.current() {
+            Ok(pair) => pair?.certificate().clone(),
+            Err(error) => {
+                tracing::warn!("{}", ErrorChain(&error));
+                return None;
+            }
+        };
+        match self.problem(&current) {
+            None => Some(current),
+            Some(problem) => {
+                let path = self.store.current_path();
+                tracing::info!("{} is not used: {problem}", path.display());
+                None
+            }
+        }
+    }
+
+    /// Gets a certificate with the bootstrap kubeconfig, and writes the kubeconfig that uses it.
+    async fn bootstrap(&mut self, path: &Path) -> Result<(), ClientCertificateError> {
+        // What is wrong with the file now is an error; what happens to it later is waited for.
+        let template = Kubeconfig::load(path)?;
+        let config = template.client_config(None)?;
+        Client::new(config, self.setup.options.clone()).map_err(|source| {
+            ClientCertificateError::Client {
+                path: path.to_owned(),
+                source,
+            }
+        })?;
+        if self.stored().is_none() {
+            let setup = &self.setup;
+            let (_never_changed, wanted) = watch::channel(None);
+            let mut rotation = Rotation {
+                asker: Asker {
+                    own: None,
+                    bootstrap: Some(bootstrap_client(path.to_owned(), setup.options.clone())),
+                },
+                store: self.store.clone(),
+                purpose: Purpose::Client,
+                wanted,
+                clock: WallClock::clone(self.clock()),
+                notice: setup.notice.clone(),
+                hooks: setup.hooks.clone(),
+                install: Box::new(|_| {}),
+                current: None,
+                foreign: false,
+            };
+            rotation.first(&Wanted::node(&setup.node_name)).await;
+        }
+        let pair = self.store.current_path();
+        let text = template.with_client_certificate(None, &pair, &pair)?;
+        let kubeconfig = &self.setup.kubeconfig;
+        if let Some(folder) = kubeconfig.parent() {
+            make_folder(folder)?;
+        }
+        write_file(kubeconfig, text.as_bytes(), 0o600)?;
+        tracing::info!("{} is written", kubeconfig.display());
+        Ok(())
+    }
+}
+
+/// Reads a bootstrap kubeconfig each time it is asked: its token may have been replaced.
+fn bootstrap_client(path: PathBuf, options: ClientOptions) -> Bootstrap {
+    Box::new(move || {
+        let config = Kubeconfig::load(&path)
+            .and_then(|file| file.client_config(None))
+            .map_err(|error| ErrorChain(&error).to_string())?;
+        Client::new(config, options.clone()).map_err(|error| ErrorChain(&error).to_string())
+    })
+}

@@ -1,0 +1,86 @@
+//! What an operator should know about a certificate that is being waited for, and the hooks for
+//! metrics.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// One line about what is being waited for, for `rubelet status` and `/readyz`; `None` when all is
+/// well. Every change is logged too.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    subject: &'static str,
+    line: watch::Sender<Option<String>>,
+}
+
+impl Notice {
+    /// A notice with nothing to say. `subject` names what it is about in the log.
+    #[must_use]
+    pub fn new(subject: &'static str) -> Self {
+        Self {
+            subject,
+            line: watch::Sender::new(None),
+        }
+    }
+
+    /// Follows the line.
+    #[must_use]
+    pub fn subscribe(&self) -> watch::Receiver<Option<String>> {
+        self.line.subscribe()
+    }
+
+    /// What is being waited for.
+    pub(super) fn say(&self, line: &str) {
+        if self.show(line) {
+            tracing::info!("{}: {line}", self.subject);
+        }
+    }
+
+    /// What went wrong.
+    pub(super) fn trouble(&self, line: &str) {
+        if self.show(line) {
+            tracing::warn!("{}: {line}", self.subject);
+        }
+    }
+
+    fn show(&self, line: &str) -> bool {
+        self.line.send_if_modified(|now| {
+            let changed = now.as_deref() != Some(line);
+            if changed {
+                *now = Some(line.to_owned());
+            }
+            changed
+        })
+    }
+
+    pub(super) fn clear(&self) {
+        self.line.send_if_modified(|now| now.take().is_some());
+    }
+}
+
+/// Called when something happens that is counted.
+#[derive(Clone)]
+pub struct Hooks {
+    /// A certificate could not be renewed: `certificate_manager_client_expiration_renew_errors`,
+    /// `server_expiration_renew_errors`.
+    pub failed: Arc<dyn Fn() + Send + Sync>,
+    /// A certificate was replaced that had lived for so long:
+    /// `certificate_manager_server_rotation_seconds`.
+    pub rotated: Arc<dyn Fn(Duration) + Send + Sync>,
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self {
+            failed: Arc::new(|| {}),
+            rotated: Arc::new(|_| {}),
+        }
+    }
+}
+
+impl fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hooks")
+    }
+}

@@ -1,0 +1,247 @@
+//! Keeps one certificate fresh: waits until the next is due, asks for it, stores it, puts it to use.
+
+use super::key::Purpose;
+use super::notice::{Hooks, Notice};
+use super::pair::Certificate;
+use super::rules::{self, Due, Wanted, Why, is_valid};
+use super::signing::{Asking, SigningError};
+use super::store::{PairStore, StoreError};
+use crate::Client;
+use crate::clock::WallClock;
+use jiff::Timestamp;
+use rubelet_base::{Backoff, ErrorChain};
+use std::convert::Infallible;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Longest sleep between two looks at the wall clock: it may be set, and the machine may sleep.
+const NAP: Duration = Duration::from_secs(3600);
+
+/// Makes the client of a bootstrap kubeconfig, which is read anew: its token may have been replaced.
+pub(super) type Bootstrap = Box<dyn Fn() -> Result<Client, String> + Send + Sync>;
+
+/// With which client a certificate is asked for.
+pub(super) struct Asker {
+    /// The node's own, which shows its certificate.
+    pub(super) own: Option<Client>,
+    /// For the time without a valid certificate.
+    pub(super) bootstrap: Option<Bootstrap>,
+}
+
+impl Asker {
+    fn client(&self, has_certificate: bool) -> Result<Client, String> {
+        match (&self.own, &self.bootstrap) {
+            (Some(own), None) => Ok(own.clone()),
+            (Some(own), _) if has_certificate => Ok(own.clone()),
+            (_, Some(bootstrap)) => bootstrap(),
+            (None, None) => Err("there is no client".to_owned()),
+        }
+    }
+}
+
+/// Why a certificate did not come.
+#[derive(Debug, thiserror::Error)]
+enum RotationError {
+    #[error(transparent)]
+    Signing(#[from] SigningError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{0}")]
+    Client(String),
+}
+
+/// One certificate, and all that is needed to replace it.
+pub(super) struct Rotation {
+    pub(super) asker: Asker,
+    pub(super) store: PairStore,
+    pub(super) purpose: Purpose,
+    /// What it should say; `None` while that is not known.
+    pub(super) wanted: watch::Receiver<Option<Wanted>>,
+    pub(super) clock: WallClock,
+    pub(super) notice: Notice,
+    pub(super) hooks: Hooks,
+    /// Puts a certificate to use.
+    pub(super) install: Box<dyn Fn(&Certificate) + Send + Sync>,
+    pub(super) current: Option<Certificate>,
+    /// Whether the current one is not the node's own, and is replaced at once.
+    pub(super) foreign: bool,
+}
+
+/// How long to wait after something failed.
+#[derive(Debug)]
+struct Pauses {
+    /// The API server could not be asked.
+    unasked: Backoff,
+    /// It said no, or the disk did.
+    refused: Backoff,
+    /// It issued something other than what was asked for: once more, but not at once.
+    useless: Backoff,
+}
+
+impl Pauses {
+    const fn new() -> Self {
+        let seconds = Duration::from_secs;
+        Self {
+            unasked: Backoff::new(seconds(2), seconds(32)),
+            refused: Backoff::new(seconds(30), seconds(900)),
+            useless: Backoff::new(seconds(60), NAP),
+        }
+    }
+}
+
+impl Rotation {
+    /// Never ends. May be dropped at any time: a request that was made is found again.
+    pub(super) async fn run(mut self) -> Infallible {
+        let mut pauses = Pauses::new();
+        loop {
+            let wanted = self.wanted.borrow_and_update().clone();
+            let Some(wanted) = wanted else {
+                if self.current.is_none() {
+                    self.notice
+                        .say("waiting for the node's addresses to ask for a certificate");
+                }
+                changed(&mut self.wanted).await;
+                continue;
+            };
+            let pause = match self.due(&wanted) {
+                Due::At(at) => {
+                    self.notice.clear();
+                    let left = at.duration_since((self.clock)());
+                    Duration::try_from(left).unwrap_or_default().min(NAP)
+                }
+                Due::Now(why) => {
+                    let mut others = self.wanted.clone();
+                    tokio::select! {
+                        pause = self.attempt(&wanted, &why, &mut pauses) => pause,
+                        () = changed(&mut others) => continue,
+                    }
+                }
+            };
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = changed(&mut self.wanted) => {}
+            }
+        }
+    }
+
+    /// Ends when there is a certificate.
+    pub(super) async fn first(&mut self, wanted: &Wanted) {
+        let mut pauses = Pauses::new();
+        while self.current.is_none() {
+            let pause = self.attempt(wanted, &Why::Missing, &mut pauses).await;
+            if self.current.is_none() {
+                tokio::time::sleep(pause).await;
+            }
+        }
+    }
+
+    fn due(&self, wanted: &Wanted) -> Due {
+        if self.foreign {
+            return Due::Now(Why::Foreign);
+        }
+        let (leaf, jitter) = match &self.current {
+            Some(current) => (Some(current.leaf()), rules::jitter(current.der())),
+            None => (None, 0.0),
+        };
+        rules::due(leaf, wanted, jitter, (self.clock)())
+    }
+
+    /// Tries once, and says how long to wait then.
+    async fn attempt(&mut self, wanted: &Wanted, why: &Why, pauses: &mut Pauses) -> Duration {
+        match self.replace(wanted, why).await {
+            Ok(()) => {
+                self.notice.clear();
+                pauses.unasked.reset();
+                pauses.refused.reset();
+                match self.due(wanted) {
+                    Due::At(_) => {
+                        pauses.useless.reset();
+                        Duration::ZERO
+                    }
+                    Due::Now(_) => pauses.useless.advance(),
+                }
+            }
+            Err(error) => {
+                (self.hooks.failed)();
+                self.notice.trouble(&ErrorChain(&error).to_string());
+                match error {
+                    RotationError::Signing(SigningError::NotNow { .. }) => pauses.unasked.advance(),
+                    _ => pauses.refused.advance(),
+                }
+            }
+        }
+    }
+
+    /// Asks for one certificate and puts it to use.
+    async fn replace(&mut self, wanted: &Wanted, why: &Why) -> Result<(), RotationError> {
+        if let Some(found) = self.replaced_on_disk(wanted) {
+            self.put(&found);
+            return Ok(());
+        }
+        tracing::debug!("asking for a certificate of {}: {why}", wanted.common_name);
+        let now = (self.clock)();
+        let valid = |current: &Certificate| is_valid(current.expires(), now);
+        let client = self
+            .asker
+            .client(self.current.as_ref().is_some_and(valid))
+            .map_err(RotationError::Client)?;
+        let key = self.store.pending_key()?;
+        let asking = Asking {
+            client: &client,
+            key: &key,
+            wanted,
+            purpose: self.purpose,
+            notice: &self.notice,
+        };
+        let pair = match asking.obtain().await {
+            Ok(pair) => pair,
+            Err(error) => {
+                if !matches!(error, SigningError::NotNow { .. }) {
+                    // The next attempt is a request of its own.
+                    self.store.drop_pending_key()?;
+                }
+                return Err(error.into());
+            }
+        };
+        self.store.update(&pair, (self.clock)())?;
+        if let Err(error) = self.store.drop_pending_key() {
+            tracing::warn!("{}", ErrorChain(&error));
+        }
+        self.put(pair.certificate());
+        Ok(())
+    }
+
+    /// A better certificate that somebody else has put into the folder.
+    fn replaced_on_disk(&self, wanted: &Wanted) -> Option<Certificate> {
+        let found = self.store.current().ok()??.certificate().clone();
+        let is_same = |current: &Certificate| current.der() == found.der();
+        let jitter = rules::jitter(found.der());
+        let due = rules::due(Some(found.leaf()), wanted, jitter, (self.clock)());
+        let is_better = matches!(due, Due::At(_)) && !self.current.as_ref().is_some_and(is_same);
+        is_better.then_some(found)
+    }
+
+    fn put(&mut self, new: &Certificate) {
+        (self.install)(new);
+        let until = new.expires();
+        tracing::info!(
+            "{} has a new certificate, valid until {until}",
+            new.leaf().common_name
+        );
+        if let Some(old) = self.current.replace(new.clone()) {
+            (self.hooks.rotated)(age(&old, (self.clock)()));
+        }
+        self.foreign = false;
+    }
+}
+
+fn age(old: &Certificate, now: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(old.leaf().not_before)).unwrap_or_default()
+}
+
+/// Waits for another value; for ever where none can come.
+async fn changed(wanted: &mut watch::Receiver<Option<Wanted>>) {
+    if wanted.changed().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

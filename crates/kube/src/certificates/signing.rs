@@ -1,0 +1,291 @@
+//! Asking the cluster for a certificate: one CertificateSigningRequest, from its creation to the
+//! certificate in its status.
+//!
+//! Source of the rules: `k8s.io/client-go/util/certificate/csr`. Other than there, nothing gives up:
+//! whoever approves may take days, and a request that the cluster has forgotten is made again.
+
+use super::key::{NodeKey, Purpose};
+use super::notice::Notice;
+use super::pair::{Pair, PairError};
+use super::rules::Wanted;
+use crate::{ApiError, Change, Client, WatchTarget};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rubelet_base::Backoff;
+use rustls::pki_types::CertificateSigningRequestDer;
+use rustls::pki_types::pem::PemObject as _;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::time::Duration;
+use x509_parser::certification_request::X509CertificationRequest;
+use x509_parser::prelude::FromDer as _;
+
+const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+
+/// Why a request has no certificate.
+#[derive(Debug, thiserror::Error)]
+pub enum SigningError {
+    /// The API server could not be asked. The same request may be made again.
+    #[error("no certificate can be asked for{advice}")]
+    NotNow {
+        /// What to do about it, where that is known.
+        advice: &'static str,
+        /// What the API server said.
+        source: ApiError,
+    },
+    /// Somebody said no.
+    #[error("the CSR {name} is denied, reason: {reason}, message: {message}")]
+    Denied {
+        /// Name of the request.
+        name: String,
+        /// Reason of the condition.
+        reason: String,
+        /// Message of the condition.
+        message: String,
+    },
+    /// The signer could not sign it.
+    #[error("the CSR {name} failed, reason: {reason}, message: {message}")]
+    Failed {
+        /// Name of the request.
+        name: String,
+        /// Reason of the condition.
+        reason: String,
+        /// Message of the condition.
+        message: String,
+    },
+    /// There is another request of that name.
+    #[error("the CSR {name} is there already and asks for something else")]
+    Taken {
+        /// Name of the request.
+        name: String,
+    },
+    /// What was issued can't be used.
+    #[error("the certificate of the CSR {name} can't be used")]
+    Issued {
+        /// Name of the request.
+        name: String,
+        /// Why.
+        source: PairError,
+    },
+    /// The request can't be made.
+    #[error("the request for a certificate can't be made")]
+    Request(#[from] super::key::KeyError),
+}
+
+/// The part of a CertificateSigningRequest that matters here.
+#[derive(Clone, Debug, Deserialize)]
+struct Request {
+    metadata: Metadata,
+    #[serde(default)]
+    spec: Spec,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Metadata {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    uid: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Spec {
+    request: String,
+    signer_name: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    conditions: Vec<Condition>,
+    certificate: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Condition {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    message: String,
+}
+
+/// Where a request is.
+#[derive(Debug)]
+enum Stage {
+    Waiting,
+    Approved,
+    Issued(Vec<u8>),
+}
+
+/// What is asked for, with which key.
+pub(super) struct Asking<'a> {
+    pub(super) client: &'a Client,
+    pub(super) key: &'a NodeKey,
+    pub(super) wanted: &'a Wanted,
+    pub(super) purpose: Purpose,
+    pub(super) notice: &'a Notice,
+}
+
+impl Asking<'_> {
+    /// Asks, and waits until the certificate is there. May be dropped at any moment and asked again
+    /// with the same key.
+    pub(super) async fn obtain(&self) -> Result<Pair, SigningError> {
+        let name = self.key.request_name(self.wanted, self.purpose);
+        let body = self.body(&name)?;
+        let mut backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(32));
+        loop {
+            let uid = self.submit(&name, &body).await?;
+            if let Some(pem) = self.wait(&name, &uid).await? {
+                return self.pair(&name, &pem);
+            }
+            tracing::info!("the CSR {name} is gone; it is made again");
+            tokio::time::sleep(backoff.advance()).await;
+        }
+    }
+
+    fn body(&self, name: &str) -> Result<Value, SigningError> {
+        let request = self.key.request(self.wanted)?;
+        Ok(json!({
+            "apiVersion": "certificates.k8s.io/v1",
+            "kind": "CertificateSigningRequest",
+            "metadata": {"name": name},
+            "spec": {
+                "request": STANDARD.encode(request),
+                "signerName": self.purpose.signer(),
+                "usages": self.key.usages(self.purpose),
+            },
+        }))
+    }
+
+    /// Makes the request, or finds the one that was made before. Gives its uid.
+    async fn submit(&self, name: &str, body: &Value) -> Result<String, SigningError> {
+        match self.client.create::<Request>(REQUESTS, body).await {
+            Ok(made) => {
+                tracing::info!("the CSR {name} is made");
+                return Ok(made.metadata.uid);
+            }
+            Err(error) if error.is_already_exists() => {}
+            Err(error) => return Err(not_now(error)),
+        }
+        let path = format!("{REQUESTS}/{name}");
+        let found: Request = self.client.get(&path).await.map_err(not_now)?;
+        if !self.is_ours(&found) {
+            let name = name.to_owned();
+            return Err(SigningError::Taken { name });
+        }
+        tracing::info!("the CSR {name} was made before and is used");
+        Ok(found.metadata.uid)
+    }
+
+    /// Whether a request that was found asks for the same with the same key.
+    fn is_ours(&self, found: &Request) -> bool {
+        let public = self.key.public();
+        let asks = || {
+            let pem = STANDARD.decode(&found.spec.request).ok()?;
+            let der = CertificateSigningRequestDer::from_pem_slice(&pem).ok()?;
+            let (_, request) = X509CertificationRequest::from_der(&der).ok()?;
+            let info = &request.certification_request_info;
+            let name = info.subject.iter_common_name().next()?.as_str().ok()?;
+            Some(info.subject_pki.raw == public && name == self.wanted.common_name)
+        };
+        found.spec.signer_name == self.purpose.signer() && asks() == Some(true)
+    }
+
+    /// Waits for the certificate of the request. `None`: the request is gone.
+    async fn wait(&self, name: &str, uid: &str) -> Result<Option<Vec<u8>>, SigningError> {
+        let mut changes = self.client.watch::<Request>(WatchTarget {
+            path: REQUESTS.to_owned(),
+            field_selector: Some(format!("metadata.name={name}")),
+            label_selector: None,
+        });
+        loop {
+            let request = match changes.next().await {
+                Change::Listed(requests) => requests
+                    .into_iter()
+                    .find(|request| request.metadata.name == name),
+                Change::Applied(request) if request.metadata.name == name => Some(request),
+                Change::Deleted(request) if request.metadata.name == name => None,
+                Change::Applied(_) | Change::Deleted(_) => continue,
+            };
+            let Some(request) = request.filter(|request| request.metadata.uid == uid) else {
+                return Ok(None);
+            };
+            match stage(&request)? {
+                Stage::Issued(pem) => return Ok(Some(pem)),
+                Stage::Approved => self.notice.say(&format!(
+                    "the CSR {name} is approved; waiting for its certificate"
+                )),
+                Stage::Waiting => self.notice.say(&format!(
+                    "waiting for approval of the CSR {name}: kubectl certificate approve {name}"
+                )),
+            }
+        }
+    }
+
+    fn pair(&self, name: &str, pem: &[u8]) -> Result<Pair, SigningError> {
+        Pair::from_pem(pem, self.key.pem().as_bytes()).map_err(|source| SigningError::Issued {
+            name: name.to_owned(),
+            source,
+        })
+    }
+}
+
+fn stage(request: &Request) -> Result<Stage, SigningError> {
+    let condition = |kind: &str| {
+        request
+            .status
+            .conditions
+            .iter()
+            .find(|found| found.kind == kind)
+    };
+    let name = request.metadata.name.clone();
+    if let Some(Condition {
+        reason, message, ..
+    }) = condition("Denied").cloned()
+    {
+        return Err(SigningError::Denied {
+            name,
+            reason,
+            message,
+        });
+    }
+    if let Some(Condition {
+        reason, message, ..
+    }) = condition("Failed").cloned()
+    {
+        return Err(SigningError::Failed {
+            name,
+            reason,
+            message,
+        });
+    }
+    if condition("Approved").is_none() {
+        return Ok(Stage::Waiting);
+    }
+    let issued = request.status.certificate.as_deref().unwrap_or_default();
+    match STANDARD.decode(issued) {
+        Ok(pem) if !pem.is_empty() => Ok(Stage::Issued(pem)),
+        Ok(_) => Ok(Stage::Approved),
+        Err(_) => Err(SigningError::Issued {
+            name,
+            source: PairError::NoCertificate,
+        }),
+    }
+}
+
+fn not_now(source: ApiError) -> SigningError {
+    let advice = match source.code() {
+        Some(401) => {
+            " (the credentials are not accepted; a bootstrap token that has expired is replaced with \
+             kubeadm token create, and written into the bootstrap kubeconfig)"
+        }
+        Some(403) => " (the user of the kubeconfig may not make certificatesigningrequests)",
+        _ => "",
+    };
+    SigningError::NotNow { advice, source }
+}

@@ -1,0 +1,322 @@
+//! Certificates on disk: `PREFIX-TIME.pem` with chain and key, and the link `PREFIX-current.pem` to
+//! the newest.
+//!
+//! Source of the layout: `k8s.io/client-go/util/certificate/certificate_store.go`. Keys are written
+//! for their owner only, and every file appears under its name complete or not at all.
+
+use super::key::{KeyError, NodeKey};
+use super::pair::{Pair, PairError};
+use jiff::Timestamp;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+/// Why a file of certificates can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A file can't be read.
+    #[error("can't read {}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file can't be written.
+    #[error("can't write {}", path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file holds no certificate with its key.
+    #[error("{} is no certificate with its key", path.display())]
+    Pair {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: PairError,
+    },
+    /// The link to the newest certificate is something else.
+    #[error("{} must be a symbolic link to the newest certificate, and is not; move it away", path.display())]
+    NoLink {
+        /// Which.
+        path: PathBuf,
+    },
+    /// No key could be made.
+    #[error("can't make a private key")]
+    Key(#[source] KeyError),
+}
+
+/// Certificates with one prefix in one folder.
+#[derive(Clone, Debug)]
+pub struct PairStore {
+    folder: PathBuf,
+    prefix: &'static str,
+}
+
+impl PairStore {
+    pub(super) fn new(folder: &Path, prefix: &'static str) -> Self {
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        Self { folder, prefix }
+    }
+
+    fn path(&self, tail: &str) -> PathBuf {
+        self.folder.join(format!("{}{tail}", self.prefix))
+    }
+
+    /// The link to the newest certificate.
+    #[must_use]
+    pub fn current_path(&self) -> PathBuf {
+        self.path("-current.pem")
+    }
+
+    fn updated_path(&self) -> PathBuf {
+        self.path("-updated.pem")
+    }
+
+    /// Where the key waits for its certificate.
+    #[must_use]
+    pub fn pending_path(&self) -> PathBuf {
+        self.path(".key.tmp")
+    }
+
+    /// The newest certificate.
+    ///
+    /// # Errors
+    /// A file is there that can't be read or holds something else.
+    pub fn current(&self) -> Result<Option<Pair>, StoreError> {
+        let current = self.current_path();
+        if read(&current)?.is_none() && is_link(&self.updated_path()) {
+            // A kubelet ended between removing the old link and renaming the new one.
+            write(&current, || fs::rename(self.updated_path(), &current))?;
+        }
+        if let Some(pem) = read(&current)? {
+            return pair(&current, &pem, &pem).map(Some);
+        }
+        let (certificate, key) = (self.path(".crt"), self.path(".key"));
+        match (read(&certificate)?, read(&key)?) {
+            (Some(chain), Some(key)) => pair(&certificate, &chain, &key).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Writes a certificate and makes it the newest.
+    ///
+    /// # Errors
+    /// The folder can't be written, or the link is a file.
+    pub fn update(&self, pair: &Pair, now: Timestamp) -> Result<(), StoreError> {
+        make_folder(&self.folder)?;
+        let stamp = now.strftime("%Y-%m-%d-%H-%M-%S");
+        let path = self.path(&format!("-{stamp}.pem"));
+        let text = format!("{}{}", pair.chain_pem(), pair.key_pem());
+        write_file(&path, text.as_bytes(), 0o600)?;
+        let (current, updated) = (self.current_path(), self.updated_path());
+        for link in [&current, &updated] {
+            if fs::symlink_metadata(link).is_ok() && !is_link(link) {
+                let path = link.clone();
+                return Err(StoreError::NoLink { path });
+            }
+        }
+        remove(&updated)?;
+        write(&updated, || symlink(&path, &updated))?;
+        write(&current, || {
+            fs::rename(&updated, &current)?;
+            File::open(&self.folder)?.sync_all()
+        })
+    }
+
+    /// The key whose certificate has been asked for, or a new one that is kept until it comes.
+    ///
+    /// # Errors
+    /// The file can't be read or written.
+    pub(super) fn pending_key(&self) -> Result<NodeKey, StoreError> {
+        let path = self.pending_path();
+        if let Some(text) = read(&path)? {
+            match NodeKey::from_pem(&text) {
+                Ok(key) => return Ok(key),
+                Err(error) => {
+                    let path = path.display();
+                    tracing::warn!("{path} is replaced: {}", rubelet_base::ErrorChain(&error));
+                }
+            }
+        }
+        let key = NodeKey::generate().map_err(StoreError::Key)?;
+        make_folder(&self.folder)?;
+        write_file(&path, key.pem().as_bytes(), 0o600)?;
+        Ok(key)
+    }
+
+    /// Forgets that key: its certificate is there, or was refused.
+    pub(super) fn drop_pending_key(&self) -> Result<(), StoreError> {
+        remove(&self.pending_path())
+    }
+}
+
+fn pair(path: &Path, chain: &[u8], key: &[u8]) -> Result<Pair, StoreError> {
+    Pair::from_pem(chain, key).map_err(|source| StoreError::Pair {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Reads a pair from two files.
+pub(super) fn read_pair(certificate: &Path, key: &Path) -> Result<Pair, StoreError> {
+    let text = |path: &Path| {
+        fs::read(path).map_err(|source| StoreError::Read {
+            path: path.to_owned(),
+            source,
+        })
+    };
+    pair(certificate, &text(certificate)?, &text(key)?)
+}
+
+/// The content of a file, `None` if it is not there.
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    match fs::read(path) {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(StoreError::Read {
+            path: path.to_owned(),
+            source,
+        }),
+    }
+}
+
+fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_symlink())
+}
+
+fn remove(path: &Path) -> Result<(), StoreError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        result => write(path, || result),
+    }
+}
+
+fn write(path: &Path, act: impl FnOnce() -> io::Result<()>) -> Result<(), StoreError> {
+    act().map_err(|source| StoreError::Write {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Makes the folder as the kubelet makes it: what is secret in it is closed file by file.
+pub(super) fn make_folder(folder: &Path) -> Result<(), StoreError> {
+    write(folder, || {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(folder)
+    })
+}
+
+/// Writes a file so that it is there complete or not at all.
+pub(super) fn write_file(path: &Path, content: &[u8], mode: u32) -> Result<(), StoreError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let temporary = path.with_file_name(name);
+    // A rest of an earlier attempt may have other rights.
+    remove(&temporary)?;
+    write(path, || {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(&temporary)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PairStore, StoreError};
+    use crate::certificates::pair::Pair;
+    use crate::certificates::serving::self_signed;
+    use jiff::Timestamp;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
+
+    fn pair(name: &str) -> Pair {
+        self_signed(name, NOW).unwrap()
+    }
+
+    fn mode(path: &std::path::Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn the_newest_certificate_is_the_current_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = PairStore::new(&folder.path().join("pki"), "kubelet-client");
+        assert!(store.current().unwrap().is_none());
+        store.update(&pair("one"), NOW).unwrap();
+        let later = Timestamp::constant(1_800_000_100, 0);
+        store.update(&pair("two"), later).unwrap();
+        let current = store.current().unwrap().unwrap();
+        assert!(current.leaf().dns_names.contains("two"));
+        let target = fs::read_link(store.current_path()).unwrap();
+        assert_eq!(
+            target,
+            folder
+                .path()
+                .join("pki/kubelet-client-2027-01-15-08-01-40.pem")
+        );
+        assert_eq!(mode(&target), 0o600);
+        assert_eq!(fs::read_dir(folder.path().join("pki")).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn an_update_that_was_cut_short_is_finished() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = PairStore::new(folder.path(), "kubelet-client");
+        store.update(&pair("one"), NOW).unwrap();
+        let target = fs::read_link(store.current_path()).unwrap();
+        fs::remove_file(store.current_path()).unwrap();
+        symlink(target, store.updated_path()).unwrap();
+        assert!(store.current().unwrap().is_some());
+        assert!(store.current_path().exists() && !store.updated_path().exists());
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_the_link_is_not_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = PairStore::new(folder.path(), "kubelet-client");
+        fs::write(store.current_path(), "mine").unwrap();
+        let refused = store.update(&pair("one"), NOW);
+        assert!(matches!(refused, Err(StoreError::NoLink { .. })));
+        assert_eq!(fs::read(store.current_path()).unwrap(), b"mine");
+        assert!(matches!(store.current(), Err(StoreError::Pair { .. })));
+    }
+
+    #[test]
+    fn certificate_and_key_in_two_files_are_read_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = PairStore::new(folder.path(), "kubelet-client");
+        let pair = pair("two-files");
+        fs::write(store.path(".crt"), pair.chain_pem()).unwrap();
+        fs::write(store.path(".key"), pair.key_pem()).unwrap();
+        assert!(store.current().unwrap().is_some());
+    }
+
+    #[test]
+    fn the_key_of_a_request_is_kept_until_it_is_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = PairStore::new(folder.path(), "kubelet-client");
+        let first = store.pending_key().unwrap();
+        let path = folder.path().join("kubelet-client.key.tmp");
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(store.pending_key().unwrap().public(), first.public());
+        fs::write(&path, "no key").unwrap();
+        assert_ne!(store.pending_key().unwrap().public(), first.public());
+        store.drop_pending_key().unwrap();
+        store.drop_pending_key().unwrap();
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,54 @@
+//! How a client behaves, whatever server it talks to.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use crate::{
+    clock::{self, WallClock},
+    observer::{IgnoreRequests, RequestObserver},
+};
+
+/// How a client behaves.
+#[derive(Clone)]
+pub struct ClientOptions {
+    /// Requests a second that are allowed in the long run: `kubeAPIQPS`. Zero or less: any number.
+    pub qps: f32,
+    /// Requests that may be made at once after a quiet time: `kubeAPIBurst`.
+    pub burst: u32,
+    /// For a whole request, waiting for the rate limit and retries included. 30 s by default: the
+    /// API server itself gives up after 60 s, most of what is slower than half of that is lost, and
+    /// whoever waits here has something newer to send by then.
+    pub request_timeout: Duration,
+    /// The `User-Agent` header.
+    pub user_agent: String,
+    /// Is told of each request.
+    pub observer: Arc<dyn RequestObserver>,
+    /// Tells when credentials have expired.
+    pub clock: WallClock,
+    /// Begin of the sequence that varies delays; random by default.
+    pub seed: u64,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self {
+            qps: 50.0,
+            burst: 100,
+            request_timeout: Duration::from_secs(30),
+            user_agent: concat!("rubelet/", env!("CARGO_PKG_VERSION")).to_owned(),
+            observer: Arc::new(IgnoreRequests),
+            clock: clock::system(),
+            seed: crate::jitter::random_seed(),
+        }
+    }
+}
+
+impl fmt::Debug for ClientOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientOptions")
+            .field("qps", &self.qps)
+            .field("burst", &self.burst)
+            .field("request_timeout", &self.request_timeout)
+            .field("user_agent", &self.user_agent)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,377 @@
+//! Connections to the API server, made when they are needed and shared by whoever sends.
+//!
+//! There are two lanes, one for requests and one for watches: a watch that nobody reads holds back
+//! bytes of its whole connection, and a lease must not wait for that. With HTTP/2 each lane is one
+//! connection, or more where there are more watches than the server allows on one. With HTTP/1.1
+//! each answer has a connection for itself; idle ones are used again.
+
+mod body;
+mod dial;
+mod http2;
+mod proxy;
+mod tls;
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header};
+use http_body_util::Full;
+use hyper::client::conn::http1;
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout_at},
+};
+
+pub use self::tls::RootsError;
+pub(crate) use self::{body::AnswerBody, dial::SetupError, proxy::ProxyError};
+use self::{
+    dial::{Dialed, Dialer},
+    http2::{Connection, Lane, StreamGuard},
+};
+use crate::{config::ClientConfig, identity::ClientIdentity, server_url::ServerUrl};
+
+/// Why there is no connection, or no longer.
+#[derive(Debug, thiserror::Error)]
+pub enum TransportError {
+    /// The server's name means nothing.
+    #[error("cannot resolve {host}")]
+    Resolve {
+        /// The name.
+        host: String,
+        /// What the resolver says.
+        source: io::Error,
+    },
+    /// Nobody answers there.
+    #[error("cannot connect to {address}")]
+    Connect {
+        /// The last address that was tried.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The stream that stands in for a connection could not be made.
+    #[error("cannot connect")]
+    Connector(#[source] io::Error),
+    /// Connecting took too long.
+    #[error("connecting took longer than {0}s")]
+    Slow(u64),
+    /// The proxy does not let us through.
+    #[error("the proxy {proxy} does not connect to {target}: {problem}")]
+    Proxy {
+        /// The proxy, without password.
+        proxy: String,
+        /// The server that was asked for.
+        target: String,
+        /// What it answered.
+        problem: String,
+    },
+    /// No TLS with this server: mostly its certificate, or ours.
+    #[error("the TLS handshake with {host} failed")]
+    Tls {
+        /// The server.
+        host: String,
+        /// What is wrong.
+        source: io::Error,
+    },
+    /// The certificate authorities can't be read.
+    #[error("the certificate authorities cannot be used")]
+    Roots(#[source] RootsError),
+    /// The server does not speak HTTP.
+    #[error("the HTTP handshake failed")]
+    Handshake(#[source] hyper::Error),
+    /// The connection broke before the answer.
+    #[error("the connection was lost")]
+    Lost(#[source] hyper::Error),
+}
+
+/// Which connections a request uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// An answer that somebody waits for and that ends soon.
+    Request,
+    /// An answer that goes on.
+    Watch,
+}
+
+/// A request that may be sent more than once.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) method: Method,
+    /// Path and query, without the server's base path.
+    pub(crate) path: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// Why a request has no answer.
+#[derive(Debug)]
+pub(crate) enum SendError {
+    /// The path is none.
+    Path,
+    TimedOut,
+    /// `unsent`: the server surely has not looked at it.
+    Failed {
+        error: TransportError,
+        unsent: bool,
+    },
+}
+
+pub(crate) struct Transport {
+    server: ServerUrl,
+    host: HeaderValue,
+    dialer: Dialer,
+    requests: Lane,
+    watches: Lane,
+    /// The server spoke HTTP/1.1 last time, so that there is no use in waiting for each other.
+    http1: AtomicBool,
+    idle: Arc<IdleHttp1>,
+    /// How often connections were given up on purpose.
+    epoch: watch::Sender<u64>,
+}
+
+/// Connections of HTTP/1.1 that wait for their next request.
+#[derive(Default)]
+pub(crate) struct IdleHttp1(Mutex<Vec<(Instant, http1::SendRequest<Full<Bytes>>)>>);
+
+/// More idle connections than this are of no use to a node.
+const MAX_IDLE: usize = 4;
+/// One that was idle for longer may be closed by the server just while a request is on its way.
+const MAX_IDLE_TIME: Duration = Duration::from_secs(30);
+
+/// A request is tried on so many connections before it fails, as long as none of them took it.
+const TRIES: usize = 3;
+
+impl IdleHttp1 {
+    fn take(&self) -> Option<http1::SendRequest<Full<Bytes>>> {
+        let mut idle = self.lock();
+        idle.retain(is_usable);
+        idle.pop().map(|(_, sender)| sender)
+    }
+
+    fn give(&self, sender: http1::SendRequest<Full<Bytes>>) {
+        let mut idle = self.lock();
+        idle.retain(is_usable);
+        if idle.len() < MAX_IDLE {
+            idle.push((Instant::now(), sender));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(Instant, http1::SendRequest<Full<Bytes>>)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn clear(&self) {
+        self.lock().clear();
+    }
+}
+
+fn is_usable((since, sender): &(Instant, http1::SendRequest<Full<Bytes>>)) -> bool {
+    since.elapsed() < MAX_IDLE_TIME && !sender.is_closed()
+}
+
+/// A place for one request on a connection.
+enum Place {
+    Http2(StreamGuard),
+    Http1(http1::SendRequest<Full<Bytes>>),
+}
+
+impl Transport {
+    /// Reads the certificate authorities, so that mistakes show at once. `identity` is what the TLS
+    /// handshakes show.
+    pub(crate) fn new(config: ClientConfig, identity: ClientIdentity) -> Result<Self, SetupError> {
+        Ok(Self {
+            server: config.server.clone(),
+            host: HeaderValue::from_str(config.server.authority())
+                .map_err(|_| SetupError::ServerName(config.server.to_string()))?,
+            dialer: Dialer::new(config, identity)?,
+            requests: Lane::default(),
+            watches: Lane::default(),
+            http1: AtomicBool::new(false),
+            idle: Arc::default(),
+            epoch: watch::Sender::new(0),
+        })
+    }
+
+    pub(crate) fn server(&self) -> &ServerUrl {
+        &self.server
+    }
+
+    /// Changes when connections are given up on purpose: what goes on for long should begin again.
+    pub(crate) fn epoch(&self) -> watch::Receiver<u64> {
+        self.epoch.subscribe()
+    }
+
+    /// New requests use new connections. The old ones close when their last answer has ended.
+    pub(crate) fn reload(&self) {
+        // In this order, so that a dial that began before does not keep its connection.
+        self.epoch.send_modify(|epoch| *epoch += 1);
+        self.requests.clear();
+        self.watches.clear();
+        self.idle.clear();
+    }
+
+    /// Sends a request and waits for the head of its answer.
+    pub(crate) async fn send(
+        &self,
+        outgoing: &Outgoing,
+        purpose: Purpose,
+        deadline: Instant,
+    ) -> Result<Response<AnswerBody>, SendError> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let place = timeout_at(deadline, self.place(purpose))
+                .await
+                .map_err(|_| SendError::TimedOut)?
+                .map_err(|error| SendError::Failed {
+                    error,
+                    unsent: true,
+                })?;
+            let sent = match place {
+                Place::Http2(stream) => self.send_http2(outgoing, stream, deadline).await,
+                Place::Http1(sender) => self.send_http1(outgoing, sender, deadline).await,
+            };
+            match sent {
+                Err(SendError::Failed { unsent: true, .. }) if tries < TRIES => {}
+                sent => return sent,
+            }
+        }
+    }
+
+    async fn place(&self, purpose: Purpose) -> Result<Place, TransportError> {
+        let lane = match purpose {
+            Purpose::Request => &self.requests,
+            Purpose::Watch => &self.watches,
+        };
+        if let Some(stream) = lane.pick() {
+            return Ok(Place::Http2(stream));
+        }
+        if let Some(sender) = self.idle.take() {
+            return Ok(Place::Http1(sender));
+        }
+        let _only_one_dials = if self.http1.load(Ordering::Relaxed) {
+            None
+        } else {
+            let guard = lane.dialing.lock().await;
+            if let Some(stream) = lane.pick() {
+                return Ok(Place::Http2(stream));
+            }
+            Some(guard)
+        };
+        let epoch = *self.epoch.borrow();
+        match self.dialer.dial(purpose).await? {
+            Dialed::Http2(connection) => {
+                self.http1.store(false, Ordering::Relaxed);
+                let connection: Arc<Connection> = Arc::new(connection);
+                let stream = StreamGuard::new(&connection);
+                lane.add(connection, || *self.epoch.borrow() == epoch);
+                Ok(Place::Http2(stream))
+            }
+            Dialed::Http1(sender) => {
+                self.http1.store(true, Ordering::Relaxed);
+                Ok(Place::Http1(sender))
+            }
+        }
+    }
+
+    async fn send_http2(
+        &self,
+        outgoing: &Outgoing,
+        stream: StreamGuard,
+        deadline: Instant,
+    ) -> Result<Response<AnswerBody>, SendError> {
+        let scheme = if self.server.is_https() {
+            "https"
+        } else {
+            "http"
+        };
+        let authority = self.server.authority();
+        let uri = format!(
+            "{scheme}://{authority}{}{}",
+            self.server.base(),
+            outgoing.path
+        );
+        let request = request(outgoing, &uri)?;
+        let began = Instant::now();
+        let mut sender = stream.sender();
+        match timeout_at(deadline, sender.try_send_request(request)).await {
+            Err(_) => {
+                stream.suspect(began);
+                Err(SendError::TimedOut)
+            }
+            Ok(Ok(answer)) => {
+                stream.heard(Instant::now());
+                Ok(answer.map(|body| AnswerBody::http2(body, stream)))
+            }
+            Ok(Err(mut failure)) => {
+                let unsent = failure.take_message().is_some();
+                Err(failed(failure.into_error(), unsent))
+            }
+        }
+    }
+
+    async fn send_http1(
+        &self,
+        outgoing: &Outgoing,
+        mut sender: http1::SendRequest<Full<Bytes>>,
+        deadline: Instant,
+    ) -> Result<Response<AnswerBody>, SendError> {
+        let uri = format!("{}{}", self.server.base(), outgoing.path);
+        let mut request = request(outgoing, &uri)?;
+        request
+            .headers_mut()
+            .insert(header::HOST, self.host.clone());
+        match timeout_at(deadline, sender.ready()).await {
+            Err(_) => return Err(SendError::TimedOut),
+            Ok(Err(error)) => return Err(failed(error, true)),
+            Ok(Ok(())) => {}
+        }
+        match timeout_at(deadline, sender.try_send_request(request)).await {
+            Err(_) => Err(SendError::TimedOut),
+            Ok(Ok(answer)) => {
+                let idle = Arc::clone(&self.idle);
+                Ok(answer.map(|body| AnswerBody::http1(body, sender, idle)))
+            }
+            Ok(Err(mut failure)) => {
+                let unsent = failure.take_message().is_some();
+                Err(failed(failure.into_error(), unsent))
+            }
+        }
+    }
+}
+
+fn request(outgoing: &Outgoing, uri: &str) -> Result<Request<Full<Bytes>>, SendError> {
+    let mut request = Request::new(Full::new(outgoing.body.clone()));
+    *request.method_mut() = outgoing.method.clone();
+    *request.uri_mut() = uri.parse::<Uri>().map_err(|_| SendError::Path)?;
+    *request.headers_mut() = outgoing.headers.clone();
+    Ok(request)
+}
+
+fn failed(error: hyper::Error, unsent: bool) -> SendError {
+    // Without having looked at it, a server refuses the streams that it has no room for, and those
+    // that came while it was saying good-bye.
+    let refused = std::error::Error::source(&error)
+        .and_then(|source| source.downcast_ref::<h2::Error>())
+        .is_some_and(|error| error.reason() == Some(h2::Reason::REFUSED_STREAM));
+    SendError::Failed {
+        error: TransportError::Lost(error),
+        unsent: unsent || refused,
+    }
+}
+
+/// Whether a URL is that of a proxy that can be asked.
+pub(crate) fn check_proxy(url: &str) -> Result<(), ProxyError> {
+    proxy::HttpProxy::parse(url).map(drop)
+}
+
+#[cfg(test)]
+mod tests;

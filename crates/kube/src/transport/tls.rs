@@ -1,0 +1,193 @@
+//! TLS towards the API server.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rustls::{
+    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    client::{
+        Resumption,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    },
+    crypto::{CryptoProvider, aws_lc_rs},
+    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject as _},
+};
+
+use crate::{config::Roots, identity::ClientIdentity};
+
+/// Why certificate authorities can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RootsError {
+    /// The file can't be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// There is no certificate in it.
+    #[error("{0} holds no certificate of an authority")]
+    Empty(String),
+    /// This machine has none, and the configuration names none.
+    #[error("this machine has no certificate authorities; install ca-certificates or name one")]
+    NoneInstalled,
+}
+
+/// Makes the configuration of handshakes, again when the authorities have changed.
+pub(super) struct Tls {
+    roots: Roots,
+    insecure: bool,
+    identity: ClientIdentity,
+    /// What was read last, and what was made of it.
+    made: Mutex<(Vec<u8>, Arc<ClientConfig>)>,
+}
+
+impl Tls {
+    pub(super) fn new(
+        roots: Roots,
+        insecure: bool,
+        identity: ClientIdentity,
+    ) -> Result<Self, RootsError> {
+        let read = match &roots {
+            Roots::File(path) if !insecure => std::fs::read(path).map_err(|e| unread(path, e))?,
+            _ => Vec::new(),
+        };
+        let config = Arc::new(config(&roots, &read, insecure, &identity)?);
+        Ok(Self {
+            roots,
+            insecure,
+            identity,
+            made: Mutex::new((read, config)),
+        })
+    }
+
+    /// The configuration of a handshake now. A file that has become bad changes nothing.
+    pub(super) async fn config(&self) -> Arc<ClientConfig> {
+        let Roots::File(path) = &self.roots else {
+            return self.made().1.clone();
+        };
+        if self.insecure {
+            return self.made().1.clone();
+        }
+        let read = tokio::fs::read(path).await;
+        let mut made = self.made();
+        let changed = read.map_err(|error| unread(path, error)).and_then(|read| {
+            if read == made.0 {
+                return Ok(None);
+            }
+            let config = config(&self.roots, &read, self.insecure, &self.identity)?;
+            Ok(Some((read, Arc::new(config))))
+        });
+        match changed {
+            Ok(None) => {}
+            Ok(Some(new)) => *made = new,
+            Err(error) => tracing::warn!(
+                error = %rubelet_base::ErrorChain(&error),
+                "the certificate authorities of the API server stay as they were"
+            ),
+        }
+        made.1.clone()
+    }
+
+    fn made(&self) -> std::sync::MutexGuard<'_, (Vec<u8>, Arc<ClientConfig>)> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn unread(path: &Path, source: io::Error) -> RootsError {
+    let path = path.to_owned();
+    RootsError::Read { path, source }
+}
+
+fn config(
+    roots: &Roots,
+    file: &[u8],
+    insecure: bool,
+    identity: &ClientIdentity,
+) -> Result<ClientConfig, RootsError> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .expect("the provider knows the default protocol versions");
+    let builder = if insecure {
+        let any = Arc::new(AnyServer(provider));
+        builder.dangerous().with_custom_certificate_verifier(any)
+    } else {
+        builder.with_root_certificates(match roots {
+            Roots::System => installed()?,
+            Roots::Pem(pem) => authorities(pem, "the inline PEM")?,
+            Roots::File(path) => authorities(file, &path.display().to_string())?,
+        })
+    };
+    let mut config = builder.with_client_cert_resolver(Arc::new(identity.clone()));
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    // A resumed session would go on with the client certificate of the first one.
+    config.resumption = Resumption::disabled();
+    Ok(config)
+}
+
+fn authorities(pem: &[u8], origin: &str) -> Result<RootCertStore, RootsError> {
+    let mut store = RootCertStore::empty();
+    // As upstream does it, what can't be used is passed over as long as something is left.
+    let certificates = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok);
+    let (added, _) = store.add_parsable_certificates(certificates);
+    if added == 0 {
+        return Err(RootsError::Empty(origin.to_owned()));
+    }
+    Ok(store)
+}
+
+fn installed() -> Result<RootCertStore, RootsError> {
+    let mut store = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    let (added, _) = store.add_parsable_certificates(found.certs);
+    if added == 0 {
+        return Err(RootsError::NoneInstalled);
+    }
+    Ok(store)
+}
+
+/// Takes any server for the right one, as `insecure-skip-tls-verify` asks for.
+#[derive(Debug)]
+struct AnyServer(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyServer {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

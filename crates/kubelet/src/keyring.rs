@@ -1,0 +1,355 @@
+//! Which credentials for registries fit an image: those of pull secrets, and those in files of the
+//! node.
+//!
+//! Source of the rules: `pkg/credentialprovider` of Kubernetes 1.36.
+
+mod node;
+
+use std::collections::BTreeMap;
+
+use base64::{
+    Engine,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+use rubelet_api::objects::Secret;
+use rubelet_cri::v1::AuthConfig;
+use serde::Deserialize;
+
+pub use node::NodeLogins;
+
+/// Of secrets of this type, the file `.docker/config.json` counts.
+const JSON_TYPE: &str = "kubernetes.io/dockerconfigjson";
+const JSON_KEY: &str = ".dockerconfigjson";
+/// Of secrets of this type, the older file `.dockercfg` counts.
+const OLD_TYPE: &str = "kubernetes.io/dockercfg";
+const OLD_KEY: &str = ".dockercfg";
+/// The host that images without a host come from, as credentials name it.
+const DEFAULT_REGISTRY: &str = "index.docker.io";
+
+/// Base64 as registry tools write it, with or without padding.
+const AUTH: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Credentials by the place that they are for: a host, perhaps with globs and a port, perhaps with
+/// the begin of a path.
+#[derive(Default)]
+pub struct Keyring {
+    places: BTreeMap<String, Vec<Login>>,
+}
+
+#[derive(Clone, PartialEq)]
+struct Login {
+    username: String,
+    password: String,
+}
+
+/// Why a secret or file has no credentials. Nothing of its contents is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadLogins {
+    /// Not the JSON of such a file.
+    #[error("it holds no JSON of registry credentials")]
+    Json,
+    /// The field `auth`.
+    #[error("a field `auth` is not the base64 form of a user name, a colon and a password")]
+    Auth,
+}
+
+#[derive(Deserialize)]
+struct ConfigFile {
+    #[serde(default)]
+    auths: Option<BTreeMap<String, Entry>>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    #[serde(default)]
+    username: Option<String>,
+    #[serde(default)]
+    password: Option<String>,
+    #[serde(default)]
+    auth: Option<String>,
+}
+
+impl Keyring {
+    /// Adds what a secret holds; nothing if it is not one for pulls.
+    ///
+    /// # Errors
+    /// The secret is one for pulls, and can't be read. Nothing of it was added.
+    pub fn add_secret(&mut self, secret: &Secret) -> Result<(), BadLogins> {
+        let content = |key| secret.data.get(key).filter(|data| !data.is_empty());
+        match &*secret.kind {
+            JSON_TYPE => content(JSON_KEY).map_or(Ok(()), |data| self.add_config(data)),
+            OLD_TYPE => content(OLD_KEY).map_or(Ok(()), |data| self.add_dockercfg(data)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds the logins of a `config.json`.
+    ///
+    /// # Errors
+    /// It can't be read. Nothing of it was added.
+    pub fn add_config(&mut self, content: &[u8]) -> Result<(), BadLogins> {
+        let file: ConfigFile = serde_json::from_slice(content).map_err(|_| BadLogins::Json)?;
+        self.add(file.auths.unwrap_or_default())
+    }
+
+    /// Adds the logins of a `.dockercfg`.
+    ///
+    /// # Errors
+    /// It can't be read. Nothing of it was added.
+    pub fn add_dockercfg(&mut self, content: &[u8]) -> Result<(), BadLogins> {
+        self.add(serde_json::from_slice(content).map_err(|_| BadLogins::Json)?)
+    }
+
+    fn add(&mut self, entries: BTreeMap<String, Entry>) -> Result<(), BadLogins> {
+        let logins: Result<Vec<_>, _> = entries
+            .into_iter()
+            .map(|(place, entry)| Ok((place, entry.login()?)))
+            .collect();
+        for (place, login) in logins? {
+            if let Some(key) = place_key(&place) {
+                self.places.entry(key).or_default().push(login);
+            }
+        }
+        Ok(())
+    }
+
+    /// The credentials for an image, the most exact place first. `image` may have a tag or digest.
+    #[must_use]
+    pub fn lookup(&self, image: &str) -> Vec<AuthConfig> {
+        let repository = repository(image);
+        let mut found: Vec<&Login> = Vec::new();
+        for (place, logins) in self.places.iter().rev() {
+            if matches_place(place, &repository) {
+                found.extend(logins);
+            }
+        }
+        if found.is_empty() && repository.starts_with("docker.io/") {
+            found.extend(self.places.get(DEFAULT_REGISTRY).into_iter().flatten());
+        }
+        let auth = |login: &Login| AuthConfig {
+            username: login.username.clone(),
+            password: login.password.clone(),
+            ..AuthConfig::default()
+        };
+        found.into_iter().map(auth).collect()
+    }
+}
+
+impl Entry {
+    fn login(self) -> Result<Login, BadLogins> {
+        let Some(auth) = self.auth.filter(|auth| !auth.is_empty()) else {
+            return Ok(Login {
+                username: self.username.unwrap_or_default(),
+                password: self.password.unwrap_or_default(),
+            });
+        };
+        let decoded = AUTH.decode(auth.trim()).map_err(|_| BadLogins::Auth)?;
+        let text = String::from_utf8(decoded).map_err(|_| BadLogins::Auth)?;
+        let (username, password) = text.split_once(':').ok_or(BadLogins::Auth)?;
+        Ok(Login {
+            username: username.to_owned(),
+            password: password.to_owned(),
+        })
+    }
+}
+
+/// A place without scheme; `/v1/` and `/v2/` mean the host itself. `None` if it names no host.
+fn place_key(place: &str) -> Option<String> {
+    let rest = place
+        .strip_prefix("https://")
+        .or_else(|| place.strip_prefix("http://"))
+        .unwrap_or(place);
+    let rest = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let path = match path.get(..4) {
+        Some("/v1/" | "/v2/") => &path[3..],
+        _ => path,
+    };
+    let path = if path == "/" { "" } else { path };
+    (!host.is_empty()).then(|| format!("{host}{path}"))
+}
+
+/// Host and path of an image, with what is meant where they are not written.
+fn repository(image: &str) -> String {
+    let name = image.split_once('@').map_or(image, |(name, _)| name);
+    let path_start = name.rfind('/').map_or(0, |slash| slash + 1);
+    let name = match name[path_start..].find(':') {
+        Some(colon) => &name[..path_start + colon],
+        None => name,
+    };
+    let is_host = |first: &str| {
+        first.contains(['.', ':']) || first == "localhost" || first.to_lowercase() != first
+    };
+    match name.split_once('/') {
+        Some(("docker.io" | DEFAULT_REGISTRY, path)) if !path.contains('/') => {
+            format!("docker.io/library/{path}")
+        }
+        Some((DEFAULT_REGISTRY, path)) => format!("docker.io/{path}"),
+        Some((first, _)) if is_host(first) => name.to_owned(),
+        Some(_) => format!("docker.io/{name}"),
+        None => format!("docker.io/library/{name}"),
+    }
+}
+
+/// Ports are equal, each part of the host fits, and the path is a begin of the image's.
+fn matches_place(place: &str, repository: &str) -> bool {
+    let split = |text: &'_ str| -> (String, String) {
+        let (host, path) = text.split_at(text.find('/').unwrap_or(text.len()));
+        (host.to_owned(), path.to_owned())
+    };
+    let ((place_host, place_path), (host, path)) = (split(place), split(repository));
+    let ((place_host, place_port), (host, port)) = (split_port(&place_host), split_port(&host));
+    let (globs, parts): (Vec<_>, Vec<_>) =
+        (place_host.split('.').collect(), host.split('.').collect());
+    place_port == port
+        && globs.len() == parts.len()
+        && path.starts_with(&*place_path)
+        && globs
+            .iter()
+            .zip(&parts)
+            .all(|(glob, part)| fits(glob, part))
+}
+
+fn split_port(host: &str) -> (&str, &str) {
+    match host.rsplit_once(':') {
+        Some((name, port)) if !name.contains(':') || name.ends_with(']') => (name, port),
+        _ => (host, ""),
+    }
+}
+
+/// `*` stands for any characters. A `?` would end the host in upstream's reading.
+fn fits(glob: &str, text: &str) -> bool {
+    let mut glob_chars = glob.chars();
+    let Some(first) = glob_chars.next() else {
+        return text.is_empty();
+    };
+    let mut chars = text.chars();
+    match first {
+        '*' => {
+            let rest = glob_chars.as_str();
+            let ends = text.char_indices().map(|(at, _)| at);
+            ends.chain([text.len()]).any(|at| fits(rest, &text[at..]))
+        }
+        other => chars.next() == Some(other) && fits(glob_chars.as_str(), chars.as_str()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn secret(kind: &str, key: &str, content: &str) -> Secret {
+        Secret {
+            kind: kind.into(),
+            data: [(key.into(), Arc::from(content.as_bytes()))].into(),
+        }
+    }
+
+    fn ring(places: &[(&str, &str)]) -> Keyring {
+        let auths: BTreeMap<_, _> = places
+            .iter()
+            .map(|(place, user)| {
+                (
+                    *place,
+                    serde_json::json!({"username": user, "password": "p"}),
+                )
+            })
+            .collect();
+        let content = serde_json::json!({ "auths": auths }).to_string();
+        let mut ring = Keyring::default();
+        ring.add_secret(&secret(JSON_TYPE, JSON_KEY, &content))
+            .unwrap();
+        ring
+    }
+
+    fn users(ring: &Keyring, image: &str) -> Vec<String> {
+        ring.lookup(image)
+            .into_iter()
+            .map(|auth| auth.username)
+            .collect()
+    }
+
+    #[test]
+    fn the_most_exact_place_comes_first() {
+        let ring = ring(&[
+            ("registry.example", "host"),
+            ("https://registry.example/team", "path"),
+            ("registry.example/team/app", "image"),
+            ("*.example", "glob"),
+            ("other.example", "other"),
+        ]);
+        let found = users(&ring, "registry.example/team/app:1");
+        assert_eq!(found, ["image", "path", "host", "glob"]);
+        assert_eq!(
+            users(&ring, "registry.example/x@sha256:00"),
+            ["host", "glob"]
+        );
+        assert_eq!(users(&ring, "registry.example:5000/x"), [""; 0]);
+        assert_eq!(users(&ring, "a.registry.example/x"), [""; 0]);
+    }
+
+    #[test]
+    fn places_and_images_fit_as_upstream_says() {
+        for (place, image, fit) in [
+            ("r.io:5000", "r.io:5000/a", true),
+            ("http://r.io/v2/", "r.io/a", true),
+            ("r.io/v1/", "r.io/a", true),
+            ("r.io/v1", "r.io/a", false),
+            ("r.io/ab", "r.io/abc", true),
+            ("r.io/abc", "r.io/ab", false),
+            ("r?.io", "r1.io/a", false),
+            ("*.*.io", "a.b.io/x", true),
+            ("*.io", "a.b.io/x", false),
+            ("r*1.io", "r-and-1.io/x", true),
+            ("https://index.docker.io/v1/", "busybox", true),
+            ("https://index.docker.io/v1/", "team/app:2", true),
+            ("index.docker.io", "docker.io/library/busybox", true),
+            ("https://index.docker.io/v1/", "r.io/busybox", false),
+            ("docker.io", "busybox", true),
+            ("docker.io/library/busybox", "index.docker.io/busybox", true),
+            ("localhost:5000", "localhost:5000/a:1", true),
+        ] {
+            let found = users(&ring(&[(place, "u")]), image);
+            assert_eq!(found.len(), usize::from(fit), "{place} {image}");
+        }
+    }
+
+    #[test]
+    fn both_types_of_secrets_and_both_forms_of_a_login_count() {
+        // user:pa:ss, with and without padding.
+        let old = r#"{"r.io": {"auth": "dXNlcjpwYTpzcw=="}, "s.io": {"auth": "dXNlcjpwYTpzcw"}}"#;
+        let mut ring = Keyring::default();
+        ring.add_secret(&secret(OLD_TYPE, OLD_KEY, old)).unwrap();
+        for image in ["r.io/a", "s.io/a"] {
+            let found = ring.lookup(image).remove(0);
+            assert_eq!((&*found.username, &*found.password), ("user", "pa:ss"));
+        }
+        let others = [
+            secret("Opaque", JSON_KEY, "{"),
+            secret(JSON_TYPE, OLD_KEY, "{"),
+            secret(JSON_TYPE, JSON_KEY, ""),
+            secret(JSON_TYPE, JSON_KEY, "{}"),
+        ];
+        for other in others {
+            assert_eq!(Keyring::default().add_secret(&other), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_bad_secret_adds_nothing_and_its_error_tells_nothing_of_it() {
+        let mut ring = Keyring::default();
+        let bad = secret(JSON_TYPE, JSON_KEY, "hunter2");
+        assert_eq!(ring.add_secret(&bad), Err(BadLogins::Json));
+        let auth = r#"{"auths": {"a.io": {"username": "u"}, "r.io": {"auth": "aHVudGVyMg=="}}}"#;
+        let bad = secret(JSON_TYPE, JSON_KEY, auth);
+        let error = ring.add_secret(&bad).unwrap_err();
+        assert!(!error.to_string().contains("hunter2"));
+        assert_eq!(ring.lookup("a.io/x").len(), 0);
+    }
+}

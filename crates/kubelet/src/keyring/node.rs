@@ -1,0 +1,105 @@
+//! Credentials that all pods of the node may use, in files on the node.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use rubelet_base::ErrorChain;
+use tracing::warn;
+
+use super::Keyring;
+
+/// Where the node's own credentials may be, in upstream's order: the first file that can be read
+/// counts alone, and of the older form only where there is none of the newer.
+#[derive(Debug, Clone, Default)]
+pub struct NodeLogins {
+    config: Vec<PathBuf>,
+    dockercfg: Vec<PathBuf>,
+}
+
+impl NodeLogins {
+    /// Upstream's places: `--root-dir`, the working directory, the home directory and the root of the
+    /// file system.
+    #[must_use]
+    pub fn of_kubelet(root_dir: &Path, home: Option<&Path>) -> Self {
+        let home = home.unwrap_or_else(|| Path::new(""));
+        let (here, top) = (Path::new(""), Path::new("/"));
+        Self {
+            config: [root_dir, here, &home.join(".docker"), &top.join(".docker")]
+                .map(|folder| folder.join("config.json"))
+                .into(),
+            dockercfg: [root_dir, here, home, top]
+                .map(|folder| folder.join(".dockercfg"))
+                .into(),
+        }
+    }
+
+    /// Reads them anew. Blocks.
+    #[must_use]
+    pub fn read(&self) -> Keyring {
+        let mut ring = Keyring::default();
+        let newer = |path: &PathBuf, ring: &mut Keyring, content: &[u8]| {
+            told(path, ring.add_config(content))
+        };
+        let older = |path: &PathBuf, ring: &mut Keyring, content: &[u8]| {
+            told(path, ring.add_dockercfg(content))
+        };
+        let _found =
+            first(&self.config, &mut ring, newer) || first(&self.dockercfg, &mut ring, older);
+        ring
+    }
+}
+
+/// Takes the first file that is of use; true if there is one.
+fn first(
+    paths: &[PathBuf],
+    ring: &mut Keyring,
+    add: impl Fn(&PathBuf, &mut Keyring, &[u8]) -> bool,
+) -> bool {
+    paths.iter().any(|path| match fs::read(path) {
+        Ok(content) => add(path, ring, &content),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(error) => {
+            warn!(file = %path.display(), %error, "Credentials for registries can't be read");
+            false
+        }
+    })
+}
+
+fn told(path: &Path, added: Result<(), super::BadLogins>) -> bool {
+    if let Err(error) = &added {
+        warn!(file = %path.display(), error = %ErrorChain(error), "Credentials for registries can't be used");
+    }
+    added.is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_file_that_can_be_read_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, home) = (folder.path().join("root"), folder.path().join("home"));
+        for made in [&root, &home.join(".docker")] {
+            fs::create_dir_all(made).unwrap();
+        }
+        let logins = NodeLogins::of_kubelet(&root, Some(&home));
+        let user = || {
+            let found = logins.read().lookup("r.io/app:1");
+            found.first().map(|auth| auth.username.clone())
+        };
+        assert_eq!(user(), None);
+        let entry = |user: &str| format!(r#""r.io": {{"username": "{user}"}}"#);
+        fs::write(home.join(".dockercfg"), format!("{{{}}}", entry("old"))).unwrap();
+        assert_eq!(user().as_deref(), Some("old"));
+        let config = |user| format!(r#"{{"auths": {{{}}}}}"#, entry(user));
+        fs::write(home.join(".docker/config.json"), config("home")).unwrap();
+        assert_eq!(user().as_deref(), Some("home"));
+        fs::write(root.join("config.json"), config("root")).unwrap();
+        assert_eq!(user().as_deref(), Some("root"));
+        fs::write(root.join("config.json"), "broken").unwrap();
+        assert_eq!(user().as_deref(), Some("home"));
+    }
+}

@@ -1,0 +1,107 @@
+//! Numbers of what goes between the node and the API server.
+
+use std::{sync::OnceLock, time::Duration};
+
+use prometheus::{Gauge, Histogram, HistogramVec, IntCounterVec};
+
+use super::make::{FAST_BUCKETS, Maker};
+
+/// Buckets of upstream's request durations, in seconds.
+const REQUEST_BUCKETS: &[f64] = &[
+    0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0,
+];
+/// Buckets of upstream's status durations, in seconds.
+const SYNC_BUCKETS: &[f64] = &[
+    0.010, 0.050, 0.100, 0.500, 1.0, 5.0, 10.0, 20.0, 30.0, 45.0, 60.0,
+];
+
+/// Seconds until a certificate expires.
+type Ttl = Box<dyn Fn() -> f64 + Send + Sync>;
+
+/// Numbers of requests to the API server.
+pub struct ApiMetrics {
+    requests: IntCounterVec,
+    durations: HistogramVec,
+    status_lag: Histogram,
+    status_sync: Histogram,
+    client_ttl: (Gauge, OnceLock<Ttl>),
+    server_ttl: (Gauge, OnceLock<Ttl>),
+}
+
+impl ApiMetrics {
+    pub(super) fn new(maker: &Maker<'_>) -> Self {
+        Self {
+            requests: maker.counters_by(
+                "rest_client_requests_total",
+                "Number of HTTP requests, partitioned by status code, method, and host.",
+                &["code", "host", "method"],
+            ),
+            durations: maker.histograms_by(
+                "rest_client_request_duration_seconds",
+                "Request latency in seconds. Broken down by verb, and host.",
+                REQUEST_BUCKETS,
+                &["host", "verb"],
+            ),
+            status_lag: maker.histogram(
+                "rubelet_pod_status_lag_seconds",
+                "Time from a change of a pod's status until the patch is sent.",
+                FAST_BUCKETS,
+            ),
+            status_sync: maker.histogram(
+                "kubelet_pod_status_sync_duration_seconds",
+                "Duration in seconds to sync a pod status update. Measures time from detection of a change to pod status until the API is successfully updated for that pod, even if multiple intevening changes to pod status occur.",
+                SYNC_BUCKETS,
+            ),
+            client_ttl: ttl(maker, "client", "client"),
+            server_ttl: ttl(maker, "server", "serving"),
+        }
+    }
+
+    /// How long the client certificate is still valid, asked for when somebody reads.
+    pub fn set_client_ttl(&self, ttl: impl Fn() -> f64 + Send + Sync + 'static) {
+        // Set once: an agent has one.
+        let _ = self.client_ttl.1.set(Box::new(ttl));
+    }
+
+    /// The same of the certificate of the node's port.
+    pub fn set_server_ttl(&self, ttl: impl Fn() -> f64 + Send + Sync + 'static) {
+        // Set once: an agent has one.
+        let _ = self.server_ttl.1.set(Box::new(ttl));
+    }
+
+    /// Brings the numbers up to date that are asked for.
+    pub(super) fn look(&self) {
+        for (gauge, ttl) in [&self.client_ttl, &self.server_ttl] {
+            gauge.set(ttl.get().map_or(f64::INFINITY, |ttl| ttl()));
+        }
+    }
+
+    /// A request to the API server was answered, or failed.
+    pub fn request_ended(&self, method: &str, host: &str, code: Option<u16>, took: Duration) {
+        let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
+        let values = [code.as_str(), host, method];
+        self.requests.with_label_values(&values).inc();
+        let histogram = self.durations.with_label_values(&[host, method]);
+        histogram.observe(took.as_secs_f64());
+    }
+
+    /// The patch of a status was sent, so long after the status changed.
+    pub fn status_sent(&self, lag: Duration) {
+        self.status_lag.observe(lag.as_secs_f64());
+    }
+
+    /// The API server has a status, so long after it changed.
+    pub fn status_synced(&self, took: Duration) {
+        self.status_sync.observe(took.as_secs_f64());
+    }
+}
+
+fn ttl(maker: &Maker<'_>, name: &str, kind: &str) -> (Gauge, OnceLock<Ttl>) {
+    let gauge = maker.seconds(
+        &format!("kubelet_certificate_manager_{name}_ttl_seconds"),
+        &format!(
+            "Gauge of the TTL (time-to-live) of the Kubelet's {kind} certificate. The value is in seconds until certificate expiry (negative if already expired). If {kind} certificate is invalid or unused, the value will be +INF."
+        ),
+    );
+    (gauge, OnceLock::new())
+}

@@ -1,0 +1,98 @@
+//! Numbers of requests to the agent's ports.
+
+use std::time::Duration;
+
+use prometheus::{HistogramVec, IntCounter, IntCounterVec, IntGaugeVec};
+
+use super::make::{DEFAULT_BUCKETS, Maker};
+
+/// Upstream's labels of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HttpLabels {
+    /// The method, or `other`.
+    pub method: &'static str,
+    /// The first part of the path, or `other`.
+    pub path: &'static str,
+    /// `readwrite` or `readonly`.
+    pub server_type: &'static str,
+    /// Whether requests of this kind go on for long.
+    pub long_running: bool,
+}
+
+impl HttpLabels {
+    const NAMES: [&'static str; 4] = ["method", "path", "server_type", "long_running"];
+
+    fn values(&self) -> [&'static str; 4] {
+        let long_running = if self.long_running { "true" } else { "false" };
+        [self.method, self.path, self.server_type, long_running]
+    }
+}
+
+/// Numbers of requests.
+#[derive(Debug)]
+pub struct HttpMetrics {
+    requests: IntCounterVec,
+    durations: HistogramVec,
+    inflight: IntGaugeVec,
+    responses: IntCounterVec,
+    handshake_errors: IntCounter,
+}
+
+impl HttpMetrics {
+    pub(super) fn new(maker: &Maker<'_>) -> Self {
+        Self {
+            requests: maker.counters_by(
+                "kubelet_http_requests_total",
+                "Number of the http requests received since the server started",
+                &HttpLabels::NAMES,
+            ),
+            durations: maker.histograms_by(
+                "kubelet_http_requests_duration_seconds",
+                "Duration in seconds to serve http requests",
+                DEFAULT_BUCKETS,
+                &HttpLabels::NAMES,
+            ),
+            inflight: maker.gauges_by(
+                "kubelet_http_inflight_requests",
+                "Number of the inflight http requests",
+                &HttpLabels::NAMES,
+            ),
+            responses: maker.counters_by(
+                "rubelet_http_responses_total",
+                "Answers to http requests by status code; 401 and 403 are refusals.",
+                &["code", "path", "server_type"],
+            ),
+            handshake_errors: maker.counter(
+                "rubelet_tls_handshake_errors_total",
+                "TLS handshakes of clients that failed or took too long.",
+            ),
+        }
+    }
+
+    /// A request came.
+    pub fn began(&self, labels: &HttpLabels) {
+        let values = labels.values();
+        self.requests.with_label_values(&values).inc();
+        self.inflight.with_label_values(&values).inc();
+    }
+
+    /// Its answer begins.
+    pub fn answered(&self, labels: &HttpLabels, code: u16) {
+        let code = code.to_string();
+        let values = [code.as_str(), labels.path, labels.server_type];
+        self.responses.with_label_values(&values).inc();
+    }
+
+    /// Its answer is complete or given up, so long after the request came.
+    pub fn ended(&self, labels: &HttpLabels, took: Duration) {
+        let values = labels.values();
+        self.inflight.with_label_values(&values).dec();
+        let histogram = self.durations.with_label_values(&values);
+        histogram.observe(took.as_secs_f64());
+    }
+
+    /// A client and the port could not agree on TLS.
+    pub fn handshake_failed(&self) {
+        self.handshake_errors.inc();
+    }
+}

@@ -1,0 +1,177 @@
+//! Pods of the API server: admission, deletion, and what is known of them elsewhere.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+use rubelet_api::{
+    pod::Pod,
+    status::{Phase, PodStatus},
+};
+use rubelet_base::PodUid;
+use rubelet_sim::Behavior;
+use tokio::time::sleep;
+
+use super::node::{Node, seconds};
+use crate::cluster_view::{ClusterView, Rejection};
+
+const APP: &str = "containers: [{name: app, image: 'app:1'}]";
+
+/// A cluster that has room for so many pods.
+#[derive(Default)]
+pub(super) struct FakeCluster {
+    room: Mutex<Option<usize>>,
+    published: Mutex<BTreeMap<PodUid, PodStatus>>,
+}
+
+impl FakeCluster {
+    fn set_room(&self, pods: usize) {
+        *self.room.lock().unwrap() = Some(pods);
+    }
+}
+
+impl ClusterView for FakeCluster {
+    fn admit(&self, _: &Pod, others: &[Arc<Pod>]) -> Result<(), Rejection> {
+        match *self.room.lock().unwrap() {
+            Some(room) if others.len() >= room => Err(Rejection {
+                reason: "OutOfpods".into(),
+                message: "Node didn't have enough resource: pods".into(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn published(&self, uid: &PodUid) -> Option<PodStatus> {
+        self.published.lock().unwrap().get(uid).cloned()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_pod_ends_is_shown_as_finished_and_stays_so_until_it_is_gone() {
+    let node = Node::new();
+    node.sim
+        .on_image("app:1", Behavior::runs().ending_on_term(seconds(3), 0));
+    let uid = node.want("web", APP);
+    node.change_in_api("web", |_| {});
+    node.until_running().await;
+    node.delete_in_api("web", 20);
+    sleep(seconds(1)).await;
+    let entry = node.pod("web").unwrap();
+    assert!(!entry.finished);
+    assert_eq!(entry.status.phase, Phase::Running, "its container ends");
+    let finished = |node: &Node| node.pod("web").is_some_and(|entry| entry.finished);
+    node.until("the end", finished).await;
+    let entry = node.pod("web").unwrap();
+    assert!(entry.status.phase.is_terminal(), "{:?}", entry.status);
+    assert!(node.state("web", "app").starts_with("Terminated"));
+    assert_eq!(node.host.cleaned(&uid), 1);
+
+    sleep(seconds(600)).await;
+    assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
+    assert!(finished(&node), "the API server has not heard of it");
+    node.unwant("web");
+    node.until("the pod is forgotten", |node| node.pod("web").is_none())
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_can_be_made_shorter_while_the_containers_end() {
+    let node = Node::new();
+    node.sim.on_image("app:1", Behavior::runs().ignoring_term());
+    let uid = node.want("web", APP);
+    node.change_in_api("web", |_| {});
+    node.until_running().await;
+    node.delete_in_api("web", 600);
+    sleep(seconds(10)).await;
+    assert!(node.sim.running(&uid, "app").is_some());
+    node.delete_in_api("web", 2);
+    let ended = |node: &Node| node.sim.running(&uid, "app").is_none();
+    let took = node.until("the end", ended).await;
+    assert!(took <= seconds(5), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_starts_anew_goes_on_with_deletions() {
+    let mut node = Node::new();
+    let uid = node.want("web", APP);
+    node.change_in_api("web", |_| {});
+    node.until_running().await;
+    node.kill().await;
+    node.delete_in_api("web", 5);
+    node.start();
+    let finished = |node: &Node| node.pod("web").is_some_and(|entry| entry.finished);
+    node.until("the end", finished).await;
+    assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
+    assert!(node.pod("web").unwrap().status.phase.is_terminal());
+
+    node.restart().await;
+    node.until("it is finished for the next one too", finished)
+        .await;
+    assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_for_which_there_is_no_room_fails_for_good_and_holds_up_nobody() {
+    let node = Node::new();
+    node.cluster.set_room(1);
+    node.want("first", APP);
+    node.until_running().await;
+    let uid = node.want("second", APP);
+    node.change_in_api("second", |_| {});
+    let failed = |node: &Node| node.phase("second") == Some(Phase::Failed);
+    node.until("the second is rejected", failed).await;
+    let status = node.pod("second").unwrap().status.clone();
+    assert_eq!(&*status.reason, "OutOfpods");
+    assert_eq!(
+        &*status.message,
+        "Pod was rejected: Node didn't have enough resource: pods"
+    );
+    node.cluster.set_room(9);
+    node.want("third", APP);
+    node.until("the third runs", |node| node.is_running("third"))
+        .await;
+    sleep(seconds(600)).await;
+    assert!(failed(&node));
+    assert_eq!(node.sim.oracle().starts(&uid, "app"), 0);
+
+    node.delete_in_api("second", 30);
+    let finished = |node: &Node| node.pod("second").is_some_and(|entry| entry.finished);
+    node.until("it can be deleted", finished).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_runs_is_not_judged_again() {
+    let mut node = Node::new();
+    let uid = node.want("web", APP);
+    node.until_running().await;
+    node.stop().await;
+    std::fs::remove_file(node.record("web")).unwrap();
+    node.cluster.set_room(0);
+    node.start();
+    node.until_running().await;
+    assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_is_known_to_be_done_is_not_done_again_on_a_node_that_lost_its_memory() {
+    let mut node = Node::new();
+    node.sim.on_image("app:1", Behavior::exits(seconds(1), 0));
+    let uid = node.want("job", &format!("restartPolicy: Never, {APP}"));
+    node.change_in_api("job", |_| {});
+    let done = |node: &Node| node.phase("job") == Some(Phase::Succeeded);
+    node.until("the job is done", done).await;
+    let status = node.pod("job").unwrap().status.clone();
+    node.stop().await;
+    std::fs::remove_file(node.record("job")).unwrap();
+    for sandbox in node.sim.sandboxes(&uid) {
+        node.sim.vanish_sandbox(&sandbox);
+    }
+    let uid_of_job = PodUid::from(uid.clone());
+    let published = || node.cluster.published.lock().unwrap();
+    published().insert(uid_of_job, status);
+    node.start();
+    sleep(seconds(600)).await;
+    assert!(done(&node));
+    assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
+}

@@ -1,0 +1,59 @@
+//! What a pod asks for in all.
+
+use std::collections::BTreeMap;
+
+use rubelet_api::{pod::Pod, resources::ResourceAmounts};
+
+use crate::{node_status::resources::hugepages_name, pod_resources::effective};
+
+/// What a pod asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PodRequests {
+    /// Thousandths of a core.
+    pub cpu: u64,
+    /// Bytes.
+    pub memory: u64,
+    /// Bytes.
+    pub ephemeral_storage: u64,
+    /// Huge pages in bytes and extended resources, by name.
+    pub scalars: BTreeMap<Box<str>, u64>,
+}
+
+/// Adds up a pod's requests: containers and sidecars together, or an init container with the
+/// sidecars before it where that is more; and what the sandbox needs.
+#[must_use]
+pub fn pod_requests(pod: &Pod) -> PodRequests {
+    let spec = &pod.spec;
+    let sum = |take: &dyn Fn(&ResourceAmounts) -> u64| {
+        effective(spec, |container| take(&container.resources.requests))
+            .saturating_add(take(&spec.overhead))
+    };
+    let mut scalars = BTreeMap::new();
+    for amounts in spec
+        .all_containers()
+        .map(|container| &container.resources.requests)
+        .chain([&spec.overhead])
+    {
+        for (size, _) in &amounts.hugepages {
+            scalars
+                .entry(hugepages_name(*size))
+                .or_insert_with(|| sum(&|amounts| of(&amounts.hugepages, size)));
+        }
+        for (name, _) in &amounts.extended {
+            scalars
+                .entry(name.clone())
+                .or_insert_with(|| sum(&|amounts| of(&amounts.extended, name)));
+        }
+    }
+    PodRequests {
+        cpu: sum(&|amounts| amounts.cpu.unwrap_or(0)),
+        memory: sum(&|amounts| amounts.memory.unwrap_or(0)),
+        ephemeral_storage: sum(&|amounts| amounts.ephemeral_storage.unwrap_or(0)),
+        scalars,
+    }
+}
+
+fn of<K: PartialEq>(list: &[(K, u64)], key: &K) -> u64 {
+    let found = list.iter().find(|(known, _)| known == key);
+    found.map_or(0, |(_, amount)| *amount)
+}

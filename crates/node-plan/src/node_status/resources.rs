@@ -1,0 +1,422 @@
+//! What the node has, what is kept from pods, and what is left for them.
+
+use std::collections::BTreeMap;
+
+use rubelet_api::{
+    quantity::{Quantity, QuantityError},
+    resources::{Bytes, MilliCpu},
+};
+
+use super::{
+    NodeFacts, NodeSettings, amount,
+    object::Texts,
+    pressure::{Signal, Thresholds},
+};
+
+const CPU: &str = "cpu";
+const MEMORY: &str = "memory";
+const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
+const PODS: &str = "pods";
+const HUGEPAGES: &str = "hugepages-";
+
+/// Amounts that the kubelet counts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodeAmounts {
+    /// Thousandths of a core.
+    pub cpu: MilliCpu,
+    /// Bytes.
+    pub memory: Bytes,
+    /// Bytes of the file system of volumes and logs; `None` if they are not counted or not known.
+    pub ephemeral_storage: Option<Bytes>,
+    /// How many pods may run.
+    pub pods: u64,
+    /// Huge pages: page size and bytes.
+    pub hugepages: BTreeMap<Bytes, Bytes>,
+}
+
+/// What pods don't get.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reserved {
+    /// Thousandths of a core.
+    pub cpu: MilliCpu,
+    /// Bytes.
+    pub memory: Bytes,
+    /// Bytes.
+    pub ephemeral_storage: Bytes,
+    /// Processes.
+    pub pids: u64,
+}
+
+/// A reservation that can't be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{resource}: {text:?} is no quantity")]
+pub struct ReservedError {
+    /// Of what.
+    pub resource: String,
+    /// What was given.
+    pub text: String,
+    /// Why not.
+    #[source]
+    pub source: QuantityError,
+}
+
+impl Reserved {
+    /// Adds up `systemReserved` and `kubeReserved`. `reservedSystemCPUs`, a list such as `0-1,4`,
+    /// stands in place of the processors of both where it is given.
+    ///
+    /// # Errors
+    /// An amount is no quantity.
+    pub fn parse(
+        system: &BTreeMap<String, String>,
+        kube: &BTreeMap<String, String>,
+        reserved_cpus: &str,
+    ) -> Result<Self, ReservedError> {
+        let mut sum = Self::default();
+        for (resource, text) in system.iter().chain(kube) {
+            let quantity = Quantity::parse(text).map_err(|source| ReservedError {
+                resource: resource.clone(),
+                text: text.clone(),
+                source,
+            })?;
+            let (kind, value) = match resource.as_str() {
+                CPU => (&mut sum.cpu, quantity.milli_cpu()),
+                MEMORY => (&mut sum.memory, quantity.units()),
+                EPHEMERAL_STORAGE => (&mut sum.ephemeral_storage, quantity.units()),
+                "pid" => (&mut sum.pids, quantity.units()),
+                // The configuration allows no others.
+                _ => continue,
+            };
+            *kind = kind.saturating_add(value);
+        }
+        if !reserved_cpus.is_empty() {
+            sum.cpu = count(reserved_cpus).saturating_mul(1000);
+        }
+        Ok(sum)
+    }
+}
+
+/// How many numbers a list like `0-3,6` has.
+fn count(list: &str) -> u64 {
+    list.split(',')
+        .filter_map(|part| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+            last.checked_sub(first)?.checked_add(1)
+        })
+        .sum()
+}
+
+/// What the node has.
+#[must_use]
+pub fn capacity(
+    settings: &NodeSettings,
+    facts: &NodeFacts,
+    ephemeral_storage: Option<Bytes>,
+) -> NodeAmounts {
+    let per_core = match settings.pods_per_core {
+        0 => u64::MAX,
+        count => count.saturating_mul(facts.cpus),
+    };
+    NodeAmounts {
+        cpu: facts.cpus.saturating_mul(1000),
+        memory: facts.memory,
+        ephemeral_storage: ephemeral_storage.filter(|_| settings.local_storage),
+        pods: settings.max_pods.min(per_core),
+        hugepages: facts.hugepages.clone(),
+    }
+}
+
+/// What is left for pods: without reservations, without what the hard thresholds keep free, and
+/// memory without huge pages.
+#[must_use]
+pub fn allocatable(
+    capacity: &NodeAmounts,
+    reserved: &Reserved,
+    thresholds: &Thresholds,
+) -> NodeAmounts {
+    let kept = |signal: Signal, all: Bytes| thresholds.hard.get(&signal).map_or(0, |t| t.of(all));
+    let memory_kept = kept(Signal::MemoryAvailable, capacity.memory);
+    let hugepages = capacity
+        .hugepages
+        .values()
+        .fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+    NodeAmounts {
+        cpu: capacity.cpu.saturating_sub(reserved.cpu),
+        memory: capacity
+            .memory
+            .saturating_sub(reserved.memory)
+            .saturating_sub(memory_kept)
+            .saturating_sub(hugepages),
+        ephemeral_storage: capacity.ephemeral_storage.map(|all| {
+            all.saturating_sub(reserved.ephemeral_storage)
+                .saturating_sub(kept(Signal::NodefsAvailable, all))
+        }),
+        pods: capacity.pods,
+        hugepages: capacity.hugepages.clone(),
+    }
+}
+
+/// What all pods together may use, by their cgroup: all but the reservations. Thresholds are not in
+/// it: pods may use that memory until they are evicted.
+#[must_use]
+pub fn enforced(capacity: &NodeAmounts, reserved: &Reserved) -> NodeAmounts {
+    NodeAmounts {
+        cpu: capacity.cpu.saturating_sub(reserved.cpu),
+        memory: capacity.memory.saturating_sub(reserved.memory),
+        ephemeral_storage: capacity
+            .ephemeral_storage
+            .map(|all| all.saturating_sub(reserved.ephemeral_storage)),
+        ..capacity.clone()
+    }
+}
+
+/// What is reserved beyond what there is, in upstream's words: the agent must not start then.
+#[must_use]
+pub fn overcommitted(
+    capacity: &NodeAmounts,
+    reserved: &Reserved,
+    thresholds: &Thresholds,
+) -> Option<String> {
+    let kept = |signal: Signal, all: Bytes| thresholds.hard.get(&signal).map_or(0, |t| t.of(all));
+    let memory = reserved
+        .memory
+        .saturating_add(kept(Signal::MemoryAvailable, capacity.memory));
+    let storage = capacity.ephemeral_storage.map(|all| {
+        let wanted = kept(Signal::NodefsAvailable, all);
+        (reserved.ephemeral_storage.saturating_add(wanted), all)
+    });
+    let complain = |name: &str, wanted: Box<str>, all: Box<str>| {
+        format!(
+            "Resource {name:?} has a reservation of {wanted} but capacity of {all}. \
+             Expected capacity >= reservation."
+        )
+    };
+    let mut found = Vec::new();
+    if reserved.cpu > capacity.cpu {
+        found.push(complain(
+            CPU,
+            amount::cpu(reserved.cpu),
+            amount::cpu(capacity.cpu),
+        ));
+    }
+    if memory > capacity.memory {
+        found.push(complain(
+            MEMORY,
+            amount::bytes(memory),
+            amount::bytes(capacity.memory),
+        ));
+    }
+    if let Some((wanted, all)) = storage.filter(|(wanted, all)| wanted > all) {
+        found.push(complain(
+            EPHEMERAL_STORAGE,
+            amount::bytes(wanted),
+            amount::bytes(all),
+        ));
+    }
+    (!found.is_empty()).then(|| {
+        format!(
+            "invalid Node Allocatable configuration. {}",
+            found.join(" ")
+        )
+    })
+}
+
+/// True for resources that neither Kubernetes nor the kernel defines: those of devices, or what an
+/// administrator made up.
+#[must_use]
+pub fn is_extended(name: &str) -> bool {
+    let native = !name.contains('/') || name.contains("kubernetes.io/");
+    !native && !name.starts_with("requests.")
+}
+
+/// True for huge pages of some size.
+#[must_use]
+pub fn is_hugepages(name: &str) -> bool {
+    name.starts_with(HUGEPAGES)
+}
+
+/// The name of huge pages of a size.
+#[must_use]
+pub fn hugepages_name(page_size: Bytes) -> Box<str> {
+    format!("{HUGEPAGES}{}", amount::bytes(page_size)).into()
+}
+
+impl NodeAmounts {
+    /// The amounts with their names, as the status has them.
+    #[must_use]
+    pub fn texts(&self) -> Texts {
+        let mut texts = Texts::from([
+            (CPU.into(), amount::cpu(self.cpu)),
+            (MEMORY.into(), amount::bytes(self.memory)),
+            (PODS.into(), amount::decimal(self.pods)),
+        ]);
+        if let Some(storage) = self.ephemeral_storage {
+            texts.insert(EPHEMERAL_STORAGE.into(), amount::bytes(storage));
+        }
+        for (page_size, bytes) in &self.hugepages {
+            texts.insert(hugepages_name(*page_size), amount::bytes(*bytes));
+        }
+        texts
+    }
+
+    /// The amounts that a status names; what it does not name is 0.
+    #[must_use]
+    pub fn from_texts(texts: &Texts) -> Self {
+        let quantity = |name: &str| Quantity::parse(texts.get(name)?).ok();
+        let units = |name: &str| quantity(name).map_or(0, Quantity::units);
+        let hugepages = texts.keys().filter_map(|name| {
+            let size = Quantity::parse(name.strip_prefix(HUGEPAGES)?).ok()?;
+            Some((size.units(), units(name)))
+        });
+        Self {
+            cpu: quantity(CPU).map_or(0, Quantity::milli_cpu),
+            memory: units(MEMORY),
+            ephemeral_storage: quantity(EPHEMERAL_STORAGE).map(Quantity::units),
+            pods: units(PODS),
+            hugepages: hugepages.collect(),
+        }
+    }
+}
+
+/// Sets an amount, and leaves one alone that says the same in other words.
+pub(super) fn set(list: &mut Texts, name: &str, text: Box<str>) {
+    let same = list
+        .get(name)
+        .is_some_and(|old| *old == text || Quantity::parse(old) == Quantity::parse(&text));
+    if !same {
+        list.insert(name.into(), text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    fn texts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs
+            .iter()
+            .map(|&(key, value)| (key.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    fn facts() -> NodeFacts {
+        NodeFacts {
+            cpus: 4,
+            memory: 8 * GIB,
+            hugepages: BTreeMap::from([(2 << 20, GIB), (GIB, 0)]),
+            ..NodeFacts::default()
+        }
+    }
+
+    fn thresholds(pairs: &[(&str, &str)]) -> Thresholds {
+        Thresholds::parse(&texts(pairs), &texts(&[])).unwrap()
+    }
+
+    #[test]
+    fn pods_are_bounded_by_the_node_and_by_its_cores() {
+        let mut settings = NodeSettings::new("n");
+        for (max_pods, pods_per_core, expected) in [(110, 0, 110), (110, 10, 40), (20, 10, 20)] {
+            (settings.max_pods, settings.pods_per_core) = (max_pods, pods_per_core);
+            assert_eq!(capacity(&settings, &facts(), None).pods, expected);
+        }
+        assert_eq!(
+            capacity(&settings, &facts(), Some(GIB)).ephemeral_storage,
+            Some(GIB)
+        );
+        settings.local_storage = false;
+        assert_eq!(
+            capacity(&settings, &facts(), Some(GIB)).ephemeral_storage,
+            None
+        );
+    }
+
+    #[test]
+    fn what_is_reserved_or_kept_free_is_not_left_for_pods() {
+        let capacity = capacity(&NodeSettings::new("n"), &facts(), Some(100_000));
+        let reserved = Reserved::parse(
+            &texts(&[("cpu", "200m"), ("memory", "1Gi"), ("pid", "100")]),
+            &texts(&[("cpu", "0.3"), ("ephemeral-storage", "10k")]),
+            "",
+        )
+        .unwrap();
+        let thresholds = thresholds(&[("memory.available", "1Gi"), ("nodefs.available", "10%")]);
+        let left = allocatable(&capacity, &reserved, &thresholds).texts();
+        let left: Vec<_> = left.iter().map(|(name, text)| (&**name, &**text)).collect();
+        assert_eq!(
+            left,
+            [
+                ("cpu", "3500m"),
+                ("ephemeral-storage", "80000"),
+                ("hugepages-1Gi", "0"),
+                ("hugepages-2Mi", "1Gi"),
+                ("memory", "5Gi"),
+                ("pods", "110"),
+            ]
+        );
+        assert_eq!(reserved.pids, 100);
+        let enforced = enforced(&capacity, &reserved);
+        assert_eq!((enforced.cpu, enforced.memory), (3500, 7 * GIB));
+    }
+
+    #[test]
+    fn a_list_of_cpus_stands_for_the_processors_of_both() {
+        let cpu = texts(&[("cpu", "500m")]);
+        let reserved = Reserved::parse(&cpu, &cpu, "0-1,4").unwrap();
+        assert_eq!(reserved.cpu, 3000);
+        let wrong = Reserved::parse(&texts(&[("memory", "much")]), &cpu, "");
+        assert_eq!(
+            wrong.unwrap_err().to_string(),
+            "memory: \"much\" is no quantity"
+        );
+    }
+
+    #[test]
+    fn more_than_there_is_can_not_be_reserved() {
+        let capacity = capacity(&NodeSettings::new("n"), &facts(), None);
+        let reserved = Reserved::parse(&texts(&[("cpu", "5")]), &texts(&[]), "").unwrap();
+        let none = thresholds(&[]);
+        assert_eq!(
+            overcommitted(&capacity, &reserved, &none).as_deref(),
+            Some(
+                "invalid Node Allocatable configuration. Resource \"cpu\" has a reservation of 5 \
+                 but capacity of 4. Expected capacity >= reservation."
+            )
+        );
+        assert_eq!(overcommitted(&capacity, &Reserved::default(), &none), None);
+        let left = allocatable(&capacity, &reserved, &none);
+        assert_eq!(left.cpu, 0, "never less than nothing");
+    }
+
+    #[test]
+    fn names_tell_what_a_resource_is() {
+        for (name, extended) in [
+            ("cpu", false),
+            ("hugepages-2Mi", false),
+            ("example.com/dongle", true),
+            ("kubernetes.io/batch", false),
+            ("x.kubernetes.io/batch", false),
+            ("requests.example.com/dongle", false),
+        ] {
+            assert_eq!(is_extended(name), extended, "{name}");
+        }
+        assert_eq!(&*hugepages_name(2 << 20), "hugepages-2Mi");
+    }
+
+    #[test]
+    fn amounts_can_be_read_back() {
+        let capacity = capacity(&NodeSettings::new("n"), &facts(), Some(GIB));
+        assert_eq!(NodeAmounts::from_texts(&capacity.texts()), capacity);
+    }
+
+    #[test]
+    fn other_words_for_the_same_amount_stay() {
+        let mut list = Texts::from([("memory".into(), "1048576".into())]);
+        set(&mut list, "memory", "1Mi".into());
+        set(&mut list, "cpu", "2".into());
+        set(&mut list, "cpu", "3".into());
+        assert_eq!(&*list["memory"], "1048576");
+        assert_eq!(&*list["cpu"], "3");
+    }
+}

@@ -1,0 +1,415 @@
+//! The node as part of a cluster: what goes between the agent and the API server, put together.
+//!
+//! The agent starts without waiting for the API server: pods of manifests run while the node has no
+//! certificate yet. [`Cluster`] is what there is before that; [`Cluster::run`] is the rest.
+
+mod late;
+mod settings;
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    net::IpAddr,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock, atomic::AtomicU64},
+    time::Duration,
+};
+
+use anyhow::{Context as _, anyhow};
+use rubelet_base::ErrorChain;
+use rubelet_cluster::{
+    events::{self, EventParts},
+    mirror::{self, MirrorParts},
+    node::{self as node_object, NodeHandle, NodeParts, NodeView},
+    objects::{ClusterObjects, ObjectsParts},
+    source::{self, ApiPods, SourceParts, gate::Gate},
+    status::{self, StatusContext, StatusParts},
+};
+use rubelet_config::{Flags, Resolved};
+use rubelet_cri::{ImageService, RuntimeService};
+use rubelet_kube::{
+    Client, ClientOptions,
+    certificates::{ClientCertificate, ClientSetup, Hooks, Notice},
+};
+use rubelet_kubelet::{
+    clock::Clock, cluster_view::Rejection, events::Recorder, intents::IntentBoard,
+    metrics::NodeMetrics, pod_task::PodBoard, runtime_state::RuntimeState,
+};
+use rubelet_node_plan::node_status::NodeSettings;
+use rubelet_sources::desired::Desired;
+use tokio::{sync::watch, task::JoinSet};
+
+use self::late::LateObjects;
+use super::{node::Node, observe::CountRequests, port::Port};
+
+/// Where the kubelet has the client certificate, and what it is called in messages.
+const CERTIFICATE: &str = "client certificate";
+
+/// What the agent needs to know of its cluster from the start.
+pub(super) struct Cluster {
+    /// What the API server says of each pod.
+    api: Arc<ApiPods>,
+    /// Decides which pods may start.
+    pub(super) gate: Arc<Gate>,
+    /// What pods draw from the API server.
+    pub(super) objects: Arc<LateObjects>,
+    /// What the API server wants to run.
+    desired: watch::Sender<Arc<Desired>>,
+    /// Why the API server can't be used, in one line.
+    problem: watch::Sender<Option<String>>,
+    node: Arc<OnceLock<NodeHandle>>,
+    certificate: ClientCertificate,
+    notice: Notice,
+    options: ClientOptions,
+    settings: NodeSettings,
+    kept: PathBuf,
+    cert_dir: PathBuf,
+}
+
+/// What the agent has when it has started.
+pub(super) struct RunParts {
+    pub(super) root: PathBuf,
+    pub(super) node: Node,
+    pub(super) clock: Clock,
+    pub(super) recorder: Recorder,
+    pub(super) board: Arc<PodBoard>,
+    pub(super) intents: IntentBoard,
+    pub(super) runtime: Arc<dyn RuntimeService>,
+    pub(super) images: Arc<dyn ImageService>,
+    pub(super) runtime_state: watch::Receiver<RuntimeState>,
+    pub(super) problems: Arc<dyn Fn() -> Option<String> + Send + Sync>,
+    pub(super) metrics: Arc<NodeMetrics>,
+    /// What manifests want.
+    pub(super) manifests: watch::Receiver<Arc<Desired>>,
+    pub(super) port: Option<Port>,
+}
+
+impl Cluster {
+    /// Reads what `--kubeconfig` and its like say. Nothing is asked of the API server yet.
+    pub(super) fn new(
+        flags: &Flags,
+        resolved: &Resolved,
+        node: &Node,
+        clock: &Clock,
+        metrics: &Arc<NodeMetrics>,
+    ) -> anyhow::Result<Self> {
+        let config = &resolved.config;
+        let kubeconfig = flags
+            .kubeconfig()
+            .context("--bootstrap-kubeconfig needs --kubeconfig, the file to write")?;
+        let wall = clock.clone();
+        let options = ClientOptions {
+            qps: rate(config.kube_api_qps),
+            burst: u32::try_from(config.kube_api_burst).unwrap_or(0),
+            observer: Arc::new(CountRequests::new(Arc::clone(metrics))),
+            clock: Arc::new(move || wall.now()),
+            ..ClientOptions::default()
+        };
+        let notice = Notice::new(CERTIFICATE);
+        let cert_dir = PathBuf::from(flags.cert_dir());
+        let certificate = ClientCertificate::new(ClientSetup {
+            kubeconfig: kubeconfig.into(),
+            bootstrap_kubeconfig: flags.bootstrap_kubeconfig().map(PathBuf::from),
+            cert_dir: cert_dir.clone(),
+            node_name: Arc::clone(&node.name),
+            rotate: config.rotate_certificates,
+            options: options.clone(),
+            notice: notice.clone(),
+            hooks: Hooks::default(),
+        });
+        let (expiry, wall) = (certificate.expiry(), clock.clone());
+        metrics
+            .api
+            .set_client_ttl(move || expiry.ttl_seconds(wall.now()));
+        let settings = settings::node(flags, resolved, node)?;
+        let api = Arc::new(ApiPods::new());
+        let handle = Arc::new(OnceLock::<NodeHandle>::new());
+        let seen = Arc::clone(&handle);
+        let admission = move |pod: &_, others: &[_]| match seen.get() {
+            // Before there is a node object, only manifests have pods.
+            None => Ok(()),
+            Some(node) => node.admit(pod, others).map_err(|rejection| Rejection {
+                reason: rejection.reason,
+                message: rejection.message,
+            }),
+        };
+        Ok(Self {
+            gate: Arc::new(Gate::new(Arc::clone(&api), Box::new(admission))),
+            api,
+            objects: Arc::new(LateObjects::default()),
+            desired: watch::Sender::new(source::unknown()),
+            problem: watch::Sender::new(None),
+            node: handle,
+            certificate,
+            notice,
+            options,
+            settings,
+            kept: super::parts::own_folder(Path::new(flags.root_dir())),
+            cert_dir,
+        })
+    }
+
+    /// What the API server wants to run.
+    pub(super) fn desired(&self) -> watch::Receiver<Arc<Desired>> {
+        self.desired.subscribe()
+    }
+
+    /// Why the API server can't be used, in one line.
+    pub(super) fn problem(&self) -> watch::Receiver<Option<String>> {
+        self.problem.subscribe()
+    }
+
+    /// Keeps up the node's part in the cluster, for ever.
+    ///
+    /// # Errors
+    /// A file is missing or damaged: nothing that goes away by waiting.
+    pub(super) async fn run(
+        mut self,
+        parts: RunParts,
+        resolved: Resolved,
+    ) -> anyhow::Result<Infallible> {
+        let waits = tell(self.notice.subscribe(), self.problem.clone());
+        let config = tokio::select! {
+            config = self.certificate.config() => {
+                config.map_err(|error| anyhow!("{}", ErrorChain(&error)))?
+            }
+            never = waits => match never {},
+        };
+        self.problem.send_replace(None);
+        let client = Client::new(config, self.options.clone())
+            .map_err(|error| anyhow!("--kubeconfig: {}", ErrorChain(&error)))?;
+        let mut tasks = JoinSet::new();
+        let objects = self.objects(&client, &parts, &resolved, &mut tasks);
+        let node = self.node(&client, &parts, &resolved, &mut tasks);
+        self.pods(&client, &parts, &resolved, &node, &mut tasks);
+        tasks.spawn(sweep(objects, self.desired.subscribe()));
+        if let Some(port) = parts.port {
+            let addresses = node.own.clone();
+            let served = port
+                .serve(&client, &resolved, addresses, &self.cert_dir, &parts.clock)
+                .await?;
+            tasks.spawn(served);
+        }
+        tasks.spawn(forever(self.certificate.renew(client)));
+        match tasks.join_next().await {
+            Some(Err(error)) => Err(anyhow!("a task of the node died: {error}")),
+            _ => Err(anyhow!("a task of the node ended")),
+        }
+    }
+
+    fn objects(
+        &self,
+        client: &Client,
+        parts: &RunParts,
+        resolved: &Resolved,
+        tasks: &mut JoinSet<()>,
+    ) -> ClusterObjects {
+        let config = &resolved.config;
+        let objects = ClusterObjects::new(ObjectsParts {
+            client: client.clone(),
+            clock: parts.clock.clone(),
+            folder: self.kept.join("objects"),
+            detection: settings::detection(config),
+            ttl: Arc::new(|| None),
+            sync_frequency: config.sync_frequency,
+        });
+        self.objects.set(objects.clone());
+        tasks.spawn(objects.clone().run());
+        objects
+    }
+
+    fn node(
+        &self,
+        client: &Client,
+        parts: &RunParts,
+        resolved: &Resolved,
+        tasks: &mut JoinSet<()>,
+    ) -> NodeHandle {
+        let (told, images) = watch::channel(Default::default());
+        let (handle, run) = node_object::run(NodeParts {
+            client: client.clone(),
+            settings: self.settings.clone(),
+            facts: node_object::node_facts(
+                &parts.node.machine,
+                Path::new("/"),
+                &rubelet_server::git_version(),
+            ),
+            runtime: parts.runtime_state.clone(),
+            images,
+            problems: Arc::clone(&parts.problems),
+            recorder: parts.recorder.clone(),
+            clock: parts.clock.clone(),
+            root: parts.root.clone(),
+            server_port: parts.port.as_ref().map(Port::number),
+            apparmor: settings::apparmor(),
+            allowed_unsafe_sysctls: settings::sysctls(&resolved.config),
+        });
+        // Set once: this runs once.
+        let _ = self.node.set(handle.clone());
+        tasks.spawn(run);
+        let (pulls, pulled) = watch::channel(0);
+        let (service, runtime) = (Arc::clone(&parts.images), parts.runtime_state.clone());
+        let max = self.settings.max_images;
+        tasks.spawn(async move {
+            let _pulls = pulls;
+            forever(node_object::follow_images(
+                service, runtime, pulled, max, told,
+            ))
+            .await;
+        });
+        let runtime = Arc::clone(&parts.runtime);
+        tasks.spawn(forever(node_object::forward_pod_cidrs(
+            runtime,
+            handle.node.clone(),
+        )));
+        handle
+    }
+
+    fn pods(
+        &self,
+        client: &Client,
+        parts: &RunParts,
+        resolved: &Resolved,
+        node: &NodeHandle,
+        tasks: &mut JoinSet<()>,
+    ) {
+        let config = &resolved.config;
+        let node_name = Arc::clone(&parts.node.name);
+        tasks.spawn(source::run(SourceParts {
+            client: client.clone(),
+            node_name: Arc::clone(&node_name),
+            folder: self.kept.join("api-pods"),
+            api: Arc::clone(&self.api),
+            gate: Arc::clone(&self.gate),
+            intents: parts.intents.clone(),
+            recorder: parts.recorder.clone(),
+            problem: self.problem.clone(),
+            desired: self.desired.clone(),
+        }));
+        let context = StatusContext {
+            host_ips: Arc::clone(&parts.node.ips),
+            runtime: "".into(),
+        };
+        let (context, follow) = watch::channel(context);
+        tasks.spawn(surroundings(
+            parts.runtime_state.clone(),
+            node.own.clone(),
+            context,
+        ));
+        tasks.spawn(status::run(StatusParts {
+            client: client.clone(),
+            board: Arc::clone(&parts.board),
+            api: Arc::clone(&self.api),
+            context: follow,
+            clock: parts.clock.clone(),
+            metrics: Arc::new(CountRequests::new(Arc::clone(&parts.metrics))),
+        }));
+        let (uid, node_uid) = watch::channel(None);
+        tasks.spawn(tell_uid(node.clone(), uid));
+        tasks.spawn(mirror::run(MirrorParts {
+            client: client.clone(),
+            node_name: Arc::clone(&node_name),
+            node_uid,
+            desired: parts.manifests.clone(),
+            listed: self.desired.subscribe(),
+            board: Arc::clone(&parts.board),
+            api: Arc::clone(&self.api),
+        }));
+        let (qps, burst) = (rate(config.event_record_qps), config.event_burst);
+        let burst = u32::try_from(burst).unwrap_or(0);
+        tasks.spawn(events::run(EventParts {
+            // Events have a limit of their own and must not use up that of pods.
+            client: client.with_limits(0.0, 0, Duration::from_secs(30)),
+            recorder: parts.recorder.clone(),
+            node_name,
+            qps,
+            burst,
+            dropped: Arc::new(AtomicU64::new(0)),
+        }));
+    }
+}
+
+/// Requests per second, as the configuration counts them.
+fn rate(number: i32) -> f32 {
+    u16::try_from(number).map_or(0.0, f32::from)
+}
+
+async fn forever(future: impl Future<Output = Infallible>) {
+    match future.await {}
+}
+
+/// Shows what is waited for, for ever.
+async fn tell(
+    mut notice: watch::Receiver<Option<String>>,
+    problem: watch::Sender<Option<String>>,
+) -> Infallible {
+    loop {
+        let line = notice.borrow_and_update().clone();
+        problem.send_replace(line);
+        if notice.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Statuses name the runtime in identifiers of containers, and show the addresses of the node.
+async fn surroundings(
+    mut runtime: watch::Receiver<RuntimeState>,
+    mut node: watch::Receiver<Arc<NodeView>>,
+    context: watch::Sender<StatusContext>,
+) {
+    loop {
+        let name = Arc::clone(&runtime.borrow_and_update().name);
+        let ips = internal_ips(&node.borrow_and_update());
+        context.send_if_modified(|context| {
+            let before = context.clone();
+            context.runtime = name;
+            if !ips.is_empty() {
+                context.host_ips = ips.into();
+            }
+            *context != before
+        });
+        // Cancel safety: watch receivers keep what was not seen.
+        let changed = tokio::select! {
+            changed = runtime.changed() => changed,
+            changed = node.changed() => changed,
+        };
+        if changed.is_err() {
+            return std::future::pending().await;
+        }
+    }
+}
+
+fn internal_ips(node: &NodeView) -> Vec<IpAddr> {
+    let addresses = node.addresses.iter();
+    let internal = addresses.filter(|one| &*one.kind == "InternalIP");
+    internal
+        .filter_map(|one| one.address.parse().ok())
+        .collect()
+}
+
+/// Mirror pods belong to the node object.
+async fn tell_uid(mut node: NodeHandle, uid: watch::Sender<Option<Arc<str>>>) {
+    loop {
+        let now = node.node.borrow_and_update().clone();
+        let now = now.map(|node| Arc::from(&*node.uid));
+        uid.send_if_modified(|before| {
+            let changed = *before != now;
+            *before = now;
+            changed
+        });
+        if node.node.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+    }
+}
+
+/// Removes what was kept for pods that the API server does not name any more, once.
+async fn sweep(objects: ClusterObjects, mut desired: watch::Receiver<Arc<Desired>>) {
+    let listed = desired.wait_for(|desired| desired.sources_ready()).await;
+    let pods = listed.map(|listed| listed.pods.values().cloned().collect::<Vec<_>>());
+    if let Ok(pods) = pods {
+        objects.sweep(&pods).await;
+    }
+    std::future::pending::<()>().await;
+}

@@ -1,0 +1,107 @@
+//! From the configuration to the settings of the node object.
+
+use std::{collections::BTreeMap, path::Path, sync::Arc};
+
+use anyhow::anyhow;
+use rubelet_base::ErrorChain;
+use rubelet_cluster::objects::ChangeDetection;
+use rubelet_config::{FeatureGates, Flags, KubeletConfiguration, Resolved};
+use rubelet_node_plan::node_status::{
+    NodeFacts, NodeSettings,
+    object::NodeTaint,
+    pressure::Thresholds,
+    resources::{self, Reserved},
+};
+
+use crate::run::node::Node;
+
+/// What the configuration says of the node.
+pub(super) fn node(
+    flags: &Flags,
+    resolved: &Resolved,
+    node: &Node,
+) -> anyhow::Result<NodeSettings> {
+    let config = &resolved.config;
+    let labels: BTreeMap<Box<str>, Box<str>> = flags
+        .node_labels()
+        .into_iter()
+        .map(|(key, value)| (key.into(), value.into()))
+        .collect();
+    let taints = config.register_with_taints.iter().map(|taint| NodeTaint {
+        key: taint.key.as_str().into(),
+        value: taint.value.as_str().into(),
+        effect: taint.effect.as_str().into(),
+    });
+    let reserved = Reserved::parse(
+        &config.system_reserved,
+        &config.kube_reserved,
+        &config.reserved_system_cpus,
+    );
+    let thresholds = Thresholds::parse(&config.eviction_hard, &config.eviction_soft);
+    let count = |number: i32| u64::try_from(number).unwrap_or(0);
+    let settings = NodeSettings {
+        labels,
+        taints: taints.collect(),
+        provider_id: config.provider_id.as_str().into(),
+        external_cloud: flags.cloud_is_external(),
+        node_ips: flags.node_ips(),
+        register: config.register_node,
+        controller_attach_detach: config.enable_controller_attach_detach,
+        max_pods: count(config.max_pods),
+        pods_per_core: count(config.pods_per_core),
+        reserved: reserved.map_err(|error| anyhow!("{}", ErrorChain(&error)))?,
+        thresholds: thresholds.map_err(|error| anyhow!("{}", ErrorChain(&error)))?,
+        pressure_transition: config.eviction_pressure_transition_period,
+        max_images: usize::try_from(config.node_status_max_images).ok(),
+        local_storage: config.local_storage_capacity_isolation,
+        update_frequency: config.node_status_update_frequency,
+        report_frequency: config.node_status_report_frequency,
+        lease_duration: std::time::Duration::from_secs(count(config.node_lease_duration_seconds)),
+        declared_features: declared(&resolved.gates),
+        ..NodeSettings::new(&node.name)
+    };
+    let facts = NodeFacts {
+        cpus: node.machine.cpus,
+        memory: node.machine.memory,
+        ..NodeFacts::default()
+    };
+    let disk = rubelet_host::usage::file_system(Path::new(flags.root_dir()));
+    let disk = disk.ok().map(|disk| disk.bytes.capacity);
+    let capacity = resources::capacity(&settings, &facts, disk);
+    match resources::overcommitted(&capacity, &settings.reserved, &settings.thresholds) {
+        Some(problem) => Err(anyhow!(problem)),
+        None => Ok(settings),
+    }
+}
+
+/// What the scheduler may count on, of the features that upstream lets nodes declare.
+fn declared(gates: &FeatureGates) -> Vec<Box<str>> {
+    let done = ["RestartAllContainersOnContainerExits"];
+    let names = done.into_iter().filter(|name| gates.enabled(name));
+    match gates.enabled("NodeDeclaredFeatures") {
+        true => names.map(Box::from).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// `configMapAndSecretChangeDetectionStrategy`.
+pub(super) fn detection(config: &KubeletConfiguration) -> ChangeDetection {
+    match config
+        .config_map_and_secret_change_detection_strategy
+        .as_str()
+    {
+        "Cache" => ChangeDetection::Cache,
+        "Get" => ChangeDetection::Get,
+        _ => ChangeDetection::Watch,
+    }
+}
+
+/// Whether the kernel enforces AppArmor profiles.
+pub(super) fn apparmor() -> bool {
+    rubelet_host::identity::has_apparmor(Path::new("/"))
+}
+
+/// `allowedUnsafeSysctls`.
+pub(super) fn sysctls(config: &KubeletConfiguration) -> Arc<[String]> {
+    config.allowed_unsafe_sysctls.clone().into()
+}

@@ -1,0 +1,148 @@
+//! The kubelet's own API: over TLS with authentication and authorisation (10250), and the plain
+//! read-only port (10255).
+//!
+//! A request passes, in this order: the limits of its connection, the router, which finds out what
+//! its path stands for, authentication (client certificate, bearer token, anonymous), authorisation
+//! (a right on a sub-resource of this node), and the endpoint. All of them see the same decoded
+//! path ([`path`]). A path at which nothing ever was is answered with 404 to anybody, as the kubelet
+//! does; everything else tells a stranger 401 and nothing more.
+//!
+//! What goes wrong on the way to a judgement is a refusal: a token that nobody can check is 401, a
+//! right that nobody can check is 500.
+//!
+//! The port does nothing while nobody asks: the file of client authorities is looked at when
+//! somebody comes.
+
+mod access;
+mod activity;
+mod answer;
+mod attributes;
+mod client_ca;
+mod connection;
+mod endpoint;
+mod log_options;
+mod observe;
+mod path;
+mod pod_list;
+mod port;
+mod subject;
+#[cfg(test)]
+mod tests;
+mod tls;
+mod user;
+
+use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
+
+use rustls::server::ResolvesServerCert;
+use tokio::net::{TcpListener, TcpSocket};
+
+pub use self::{
+    access::Access,
+    client_ca::{ClientCa, ClientCaError},
+    endpoint::EndpointOptions,
+    observe::{RequestLabels, RequestObserver},
+    tls::{TlsSettings, TlsSettingsError},
+    user::{
+        ANONYMOUS, AUTHENTICATED, AlwaysAllow, Attributes, AuthError, Authenticator, Authorizer,
+        UNAUTHENTICATED, User,
+    },
+};
+use self::{
+    port::{Guard, Port},
+    tls::TlsConfigs,
+};
+use crate::{BindError, NodeView, serve};
+
+/// Connections at a time; more wait in the socket's backlog.
+const CONNECTIONS: usize = 512;
+
+/// So many connections wait to be taken.
+const BACKLOG: u32 = 1024;
+
+/// A client that has been silent for so long is asked whether it is there, again and again in the
+/// same rhythm, and given up after so many questions.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+const KEEP_ALIVE_PROBES: u32 = 5;
+
+/// What the secure port is made of.
+pub struct SecureParts {
+    /// Versions and cipher suites.
+    pub tls: TlsSettings,
+    /// Shows the node's certificate; asked at each handshake, so that it may change.
+    pub certificate: Arc<dyn ResolvesServerCert>,
+    /// Who may ask for what.
+    pub access: Access,
+    /// Which endpoints there are.
+    pub options: EndpointOptions,
+    /// Counts requests.
+    pub observer: Arc<dyn RequestObserver>,
+}
+
+/// Opens a port for [`serve_secure`] or [`serve_read_only`].
+///
+/// # Errors
+/// The address is taken or not there.
+pub async fn bind_port(address: SocketAddr) -> Result<TcpListener, BindError> {
+    let open = || {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        socket.set_reuseaddr(true)?;
+        // Connections have this from the socket that they came through.
+        socket.set_keepalive(true)?;
+        rustix::net::sockopt::set_tcp_keepidle(&socket, KEEP_ALIVE)?;
+        rustix::net::sockopt::set_tcp_keepintvl(&socket, KEEP_ALIVE)?;
+        rustix::net::sockopt::set_tcp_keepcnt(&socket, KEEP_ALIVE_PROBES)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    open().map_err(|source| BindError::Io {
+        step: "listen on",
+        what: address.to_string(),
+        source,
+    })
+}
+
+/// Serves the kubelet's API over TLS until `until` is done. Then followed logs are cut off, and other
+/// answers get two seconds.
+pub async fn serve_secure(
+    listener: TcpListener,
+    view: Arc<dyn NodeView>,
+    parts: SecureParts,
+    until: impl Future<Output = ()> + Send,
+) {
+    let port = Port {
+        view,
+        guard: Guard::Secure {
+            tls: Box::new(TlsConfigs::new(parts.tls, parts.certificate)),
+            access: Box::new(parts.access),
+        },
+        options: parts.options,
+        observer: parts.observer,
+    };
+    serve_port(listener, port, until).await;
+}
+
+/// Serves what needs no right (health, pods, numbers) in plain HTTP to anybody, until `until` is
+/// done.
+pub async fn serve_read_only(
+    listener: TcpListener,
+    view: Arc<dyn NodeView>,
+    observer: Arc<dyn RequestObserver>,
+    until: impl Future<Output = ()> + Send,
+) {
+    let port = Port {
+        view,
+        guard: Guard::Open,
+        options: EndpointOptions::READ_ONLY,
+        observer,
+    };
+    serve_port(listener, port, until).await;
+}
+
+async fn serve_port(listener: TcpListener, port: Port, until: impl Future<Output = ()> + Send) {
+    let port = Arc::new(port);
+    let serve = |stream, _, stopped| connection::connection(stream, Arc::clone(&port), stopped);
+    serve::accept_loop(listener, CONNECTIONS, serve, until).await;
+}

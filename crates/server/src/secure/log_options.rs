@@ -1,0 +1,198 @@
+//! The query of `/containerLogs`, read as the kubelet reads PodLogOptions, with its answers to bad
+//! ones.
+
+use http::StatusCode;
+use jiff::Timestamp;
+
+use crate::{LogOutput, LogSince, query::Query};
+
+/// What part of a log is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct LogOptions {
+    pub(super) follow: bool,
+    pub(super) previous: bool,
+    pub(super) timestamps: bool,
+    pub(super) since: Option<LogSince>,
+    pub(super) tail_lines: Option<u64>,
+    pub(super) limit_bytes: Option<u64>,
+    /// `None` for both streams.
+    pub(super) output: Option<LogOutput>,
+}
+
+/// Why a query is not answered.
+pub(super) type BadQuery = (StatusCode, &'static str);
+
+const UNREADABLE: BadQuery = (
+    StatusCode::BAD_REQUEST,
+    r#"{"message": "Unable to decode query."}"#,
+);
+const INVALID: BadQuery = (
+    StatusCode::UNPROCESSABLE_ENTITY,
+    r#"{"message": "Invalid request."}"#,
+);
+
+/// Reads a query. Of a parameter that is given twice the first value counts; unknown ones are left
+/// alone. `tail` is the old name of `tailLines`, in which `all` means no limit.
+pub(super) fn read(query: Option<&str>) -> Result<LogOptions, BadQuery> {
+    let query = Query::parse(query).map_err(|_| UNREADABLE)?;
+    let tail = match query.first("tail").filter(|tail| !tail.is_empty()) {
+        Some("all") => None,
+        Some(tail) => Some(number(tail)?),
+        None => query.first("tailLines").map(number).transpose()?,
+    };
+    let limit = query.first("limitBytes").map(number).transpose()?;
+    let seconds = query.first("sinceSeconds").map(number).transpose()?;
+    let time = query.first("sinceTime").map(time).transpose()?;
+    let output = match query.first("stream") {
+        None | Some("All") => None,
+        Some("Stdout") => Some(LogOutput::Stdout),
+        Some("Stderr") => Some(LogOutput::Stderr),
+        Some(_) => return Err(INVALID),
+    };
+    let since = match (seconds, time) {
+        (None, None) => None,
+        (Some(seconds), None) => Some(LogSince::Seconds(at_least(seconds, 1)?)),
+        (None, Some(time)) => time.map(LogSince::Time),
+        (Some(_), Some(_)) => return Err(INVALID),
+    };
+    let tail_lines = tail.map(|lines| at_least(lines, 0)).transpose()?;
+    if output.is_some() && tail_lines.is_some() {
+        return Err(INVALID);
+    }
+    Ok(LogOptions {
+        follow: flag(&query, "follow"),
+        previous: flag(&query, "previous"),
+        timestamps: flag(&query, "timestamps"),
+        since,
+        tail_lines,
+        limit_bytes: limit.map(|bytes| at_least(bytes, 1)).transpose()?,
+        output,
+    })
+}
+
+/// Everything but `0` and `false` is true, also nothing.
+fn flag(query: &Query, key: &str) -> bool {
+    query
+        .first(key)
+        .is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
+}
+
+fn number(text: &str) -> Result<i64, BadQuery> {
+    text.parse().map_err(|_| UNREADABLE)
+}
+
+fn at_least(number: i64, min: u64) -> Result<u64, BadQuery> {
+    match u64::try_from(number) {
+        Ok(number) if number >= min => Ok(number),
+        _ => Err(INVALID),
+    }
+}
+
+/// `None` for an empty text: since the beginning.
+fn time(text: &str) -> Result<Option<Timestamp>, BadQuery> {
+    match text {
+        "" | "null" => Ok(None),
+        text => text.parse().map(Some).map_err(|_| UNREADABLE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_as_the_kubelet_reads_them() {
+        let none = LogOptions::default;
+        for (query, expected) in [
+            ("", none()),
+            ("unknown=1", none()),
+            (
+                "follow&previous=true&timestamps=yes",
+                LogOptions {
+                    follow: true,
+                    previous: true,
+                    timestamps: true,
+                    ..none()
+                },
+            ),
+            ("follow=0&previous=FALSE&timestamps=false", none()),
+            (
+                "follow=0&follow=1&tailLines=7",
+                LogOptions {
+                    tail_lines: Some(7),
+                    ..none()
+                },
+            ),
+            (
+                "tailLines=0&limitBytes=1&sinceSeconds=1",
+                LogOptions {
+                    tail_lines: Some(0),
+                    limit_bytes: Some(1),
+                    since: Some(LogSince::Seconds(1)),
+                    ..none()
+                },
+            ),
+            ("tail=all&tailLines=3", none()),
+            (
+                "tail=5&tailLines=3",
+                LogOptions {
+                    tail_lines: Some(5),
+                    ..none()
+                },
+            ),
+            ("sinceTime=", none()),
+            (
+                "sinceTime=2026-01-02T03:04:05%2B01:00",
+                LogOptions {
+                    since: Some(LogSince::Time("2026-01-02T02:04:05Z".parse().unwrap())),
+                    ..none()
+                },
+            ),
+            (
+                "stream=Stderr",
+                LogOptions {
+                    output: Some(LogOutput::Stderr),
+                    ..none()
+                },
+            ),
+            (
+                "stream=All&tailLines=0",
+                LogOptions {
+                    tail_lines: Some(0),
+                    ..none()
+                },
+            ),
+        ] {
+            assert_eq!(read(Some(query)), Ok(expected), "{query}");
+        }
+        assert_eq!(read(None), Ok(none()));
+    }
+
+    #[test]
+    fn bad_queries_are_answered_in_the_kubelets_words() {
+        for query in [
+            "tailLines=x",
+            "tailLines=",
+            "tail=1.5",
+            "limitBytes=99999999999999999999",
+            "sinceSeconds=1h",
+            "sinceTime=yesterday",
+            "follow=%zz",
+        ] {
+            assert_eq!(read(Some(query)), Err(UNREADABLE), "{query}");
+        }
+        for query in [
+            "tailLines=-1",
+            "limitBytes=0",
+            "limitBytes=-1",
+            "sinceSeconds=0",
+            "sinceSeconds=-5",
+            "sinceSeconds=5&sinceTime=2026-01-02T03:04:05Z",
+            "stream=both",
+            "stream=",
+            "stream=Stdout&tailLines=1",
+        ] {
+            assert_eq!(read(Some(query)), Err(INVALID), "{query}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! One port: what it is made of, and the way from a request to its answer.
+
+use std::sync::Arc;
+
+use http::{HeaderValue, Request, Response, StatusCode, Version, header};
+use hyper::body::{Body as _, Incoming};
+use rustls::pki_types::CertificateDer;
+
+use super::{
+    access::Access,
+    activity::Activity,
+    answer::{answer, nowhere, text},
+    endpoint::{Endpoint, EndpointOptions, endpoint},
+    observe::{Observed, ObservedBody, RequestLabels, RequestObserver},
+    path::CleanPath,
+    tls::TlsConfigs,
+};
+use crate::{NodeView, respond::Body, serve::Shutdown};
+
+/// A request that announces a longer body is refused; nothing here reads one at all.
+const LONGEST_BODY: u64 = 3 * 1024 * 1024;
+
+/// A port and what it answers from.
+pub(super) struct Port {
+    pub(super) view: Arc<dyn NodeView>,
+    pub(super) guard: Guard,
+    pub(super) options: EndpointOptions,
+    pub(super) observer: Arc<dyn RequestObserver>,
+}
+
+/// What stands before the endpoints.
+pub(super) enum Guard {
+    /// TLS, and a judgement of each request.
+    Secure {
+        tls: Box<TlsConfigs>,
+        access: Box<Access>,
+    },
+    /// Nothing.
+    Open,
+}
+
+impl Guard {
+    fn server_type(&self) -> &'static str {
+        match self {
+            Self::Secure { .. } => "readwrite",
+            Self::Open => "readonly",
+        }
+    }
+}
+
+/// What is known of a connection.
+pub(super) struct Connection {
+    /// What the client sent: its own certificate first.
+    pub(super) certificates: Vec<CertificateDer<'static>>,
+    pub(super) activity: Arc<Activity>,
+    /// So many bytes a head may have.
+    pub(super) longest_head: usize,
+}
+
+impl Port {
+    /// Answers a request.
+    pub(super) async fn handle(
+        &self,
+        request: Request<Incoming>,
+        connection: &Connection,
+        shutdown: Shutdown,
+    ) -> Response<ObservedBody> {
+        let open = connection.activity.begin();
+        let path = CleanPath::read(request.uri().path());
+        let labels = RequestLabels::of(request.method(), path.as_ref(), self.guard.server_type());
+        let observed = Observed::new(Arc::clone(&self.observer), labels);
+        let mut response = self
+            .respond(&request, path.as_ref(), connection, shutdown)
+            .await;
+        observed.answered(response.status().as_u16());
+        if ends_connection(&request) {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(header::CONNECTION, close);
+        }
+        response.map(|body| ObservedBody::new(body, observed, open))
+    }
+
+    async fn respond(
+        &self,
+        request: &Request<Incoming>,
+        path: Option<&CleanPath>,
+        connection: &Connection,
+        shutdown: Shutdown,
+    ) -> Response<Body> {
+        if !names_one_host(request) {
+            return text(
+                StatusCode::BAD_REQUEST,
+                "400 Bad Request: missing required Host header",
+            );
+        }
+        // The buffers of a connection are larger than the limit that they were made with.
+        if length_of_head(request) > connection.longest_head {
+            let why = "431 Request Header Fields Too Large";
+            return text(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, why);
+        }
+        let found = endpoint(request.method(), path, &self.options);
+        let Some(path) = path.filter(|_| found != Endpoint::Nowhere) else {
+            return nowhere();
+        };
+        if let Guard::Secure { access, .. } = &self.guard {
+            let certificates = &connection.certificates;
+            let method = request.method();
+            let checked = access
+                .check(certificates, method, path, request.headers())
+                .await;
+            match checked {
+                Ok(user) => {
+                    tracing::trace!(user = user.name, %method, path = path.root(), "Request");
+                }
+                Err(refusal) => {
+                    tracing::debug!(code = refusal.code.as_u16(), why = refusal.text.trim(), %method, path = path.root(), "A request was refused");
+                    return text(refusal.code, &refusal.text);
+                }
+            }
+        }
+        connection.activity.let_in();
+        if request.body().size_hint().lower() > LONGEST_BODY {
+            let why = format!("Request entity too large: limit is {LONGEST_BODY}\n");
+            return text(StatusCode::PAYLOAD_TOO_LARGE, &why);
+        }
+        let query = request.uri().query();
+        answer(self.view.as_ref(), found, &self.options, query, shutdown).await
+    }
+}
+
+/// True for a request after which the connection must not go on: where its body ends is said in
+/// chunks, and perhaps in a length beside them that somebody between believed.
+fn ends_connection(request: &Request<Incoming>) -> bool {
+    let http1 = matches!(request.version(), Version::HTTP_10 | Version::HTTP_11);
+    http1 && (request.headers().contains_key(header::TRANSFER_ENCODING) || !names_one_host(request))
+}
+
+fn length_of_head(request: &Request<Incoming>) -> usize {
+    let path = request
+        .uri()
+        .path_and_query()
+        .map_or("", |path| path.as_str());
+    let headers = request.headers().iter();
+    let headers: usize = headers
+        .map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len())
+        .sum();
+    path.len() + headers
+}
+
+/// HTTP/1.1 demands exactly one `Host`.
+fn names_one_host(request: &Request<Incoming>) -> bool {
+    let hosts = request.headers().get_all(header::HOST).iter().count();
+    match request.version() {
+        Version::HTTP_11 => hosts == 1,
+        _ => hosts <= 1,
+    }
+}

@@ -1,0 +1,11 @@
+//! The port as clients see it: real TLS over real TCP, with certificates of a test's own authority.
+
+mod access;
+mod authority;
+mod endpoints;
+mod http2;
+mod limits;
+mod logs;
+mod server;
+mod smuggling;
+mod tls;

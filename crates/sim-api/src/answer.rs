@@ -1,0 +1,371 @@
+//! From an HTTP request to its answer: who asks, what for, which fault, what came of it.
+
+use std::{fmt, sync::Arc};
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use http::{Method, Request as HttpRequest, Response, StatusCode, header, request::Parts};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::{
+    Fault, RequestRecord, StatusError,
+    access::AUDIENCE,
+    discovery, event_form, meta, node_proxy,
+    query::Query,
+    request::{Request, Verb},
+    respond::{self, Body},
+    route::{Route, Target, route},
+    state::Shared,
+    table::{self, Form},
+    user::User,
+    verb::{self, Reply, Watch},
+};
+
+/// The other end of a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Client {
+    /// Who its certificate says that it is.
+    pub(crate) certified: Option<User>,
+    /// Closes the connection.
+    pub(crate) cut: Notify,
+}
+
+/// The connection is closed instead of an answer.
+#[derive(Debug)]
+pub(crate) struct Cut;
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the connection is cut by a fault rule")
+    }
+}
+
+impl std::error::Error for Cut {}
+
+/// Answers a request.
+pub(crate) async fn answer(
+    shared: Arc<Shared>,
+    client: Arc<Client>,
+    request: HttpRequest<Incoming>,
+) -> Result<Response<Body>, Cut> {
+    let (parts, body) = request.into_parts();
+    let user = match user(&shared, &client, &parts) {
+        Ok(user) => user,
+        Err(error) => return Ok(refuse(&shared, &parts, "", &error)),
+    };
+    let target = match route(parts.uri.path()) {
+        Ok(Route::Objects(target)) => target,
+        Ok(other) => {
+            let response = about_the_server(&other, &parts);
+            record(
+                &shared,
+                &parts,
+                None,
+                &user,
+                response.status().as_u16(),
+                None,
+            );
+            return Ok(response);
+        }
+        Err(error) => return Ok(refuse(&shared, &parts, &user.name, &error)),
+    };
+    let asked = Asked {
+        shared: &shared,
+        client: &client,
+        parts: &parts,
+        user,
+        target,
+    };
+    asked.answer(body).await
+}
+
+/// A request for objects that was understood so far.
+struct Asked<'a> {
+    shared: &'a Arc<Shared>,
+    client: &'a Client,
+    parts: &'a Parts,
+    user: User,
+    target: Target,
+}
+
+impl Asked<'_> {
+    async fn answer(self, body: Incoming) -> Result<Response<Body>, Cut> {
+        let read = self.read(body).await;
+        let request = match read {
+            Ok(request) => request,
+            Err(error) => {
+                self.record("", error.code, None);
+                return Ok(respond::error(&error));
+            }
+        };
+        let verb = request.verb.name();
+        let faults = &self.shared.faults;
+        let verdict = faults.decide(verb, &self.target, &self.user);
+        if !verdict.delay.is_zero() {
+            tokio::time::sleep(verdict.delay).await;
+        }
+        let rule = verdict.rule.as_deref();
+        match &verdict.fault {
+            Some(Fault::Code { code, retry_after }) => {
+                self.record(verb, *code, rule);
+                return Ok(respond::error(&self.error_of(*code, *retry_after)));
+            }
+            Some(Fault::Cut) => return self.cut(verb, rule),
+            Some(Fault::Hang) => {
+                self.record(verb, 0, rule);
+                std::future::pending::<()>().await;
+            }
+            Some(Fault::Expire) if request.verb == Verb::List => {
+                self.record(verb, 410, rule);
+                return Ok(respond::error(&self.error_of(410, None)));
+            }
+            _ => {}
+        }
+        let (response, watch) = match self.perform(&request).await {
+            Ok(done) => done,
+            Err(error) => (respond::error(&error), None),
+        };
+        match verdict.fault {
+            Some(Fault::Lost { code }) => {
+                self.record(verb, code, rule);
+                return Ok(respond::error(&self.error_of(code, None)));
+            }
+            Some(Fault::CutAfter) => return self.cut(verb, rule),
+            _ => self.record(verb, response.status().as_u16(), rule),
+        }
+        if let Some(watch) = watch {
+            return Ok(self.follow(*watch, verdict.fault.as_ref()));
+        }
+        if verdict.fault == Some(Fault::CutBody) {
+            return Ok(respond::halved(response).await);
+        }
+        Ok(response)
+    }
+
+    /// Reads the rest of the request and decides whether it may be made at all.
+    async fn read(&self, body: Incoming) -> Result<Request, StatusError> {
+        let query = Query::parse(self.parts.uri.query())?;
+        let verb = Verb::of(&self.parts.method, &self.target, &query)?;
+        let (kind, name) = (self.target.kind, self.target.name());
+        let resource = self.target.resource();
+        if !self.is_allowed(verb, &resource) {
+            let place = match &self.target.namespace {
+                Some(namespace) => format!("in the namespace {namespace:?}"),
+                None => "at the cluster scope".to_owned(),
+            };
+            let why = format!(
+                "User {:?} cannot {} resource {resource:?} in API group {:?} {place}",
+                self.user.name,
+                verb.name(),
+                kind.group,
+            );
+            return Err(StatusError::forbidden(kind, name, &why));
+        }
+        let limit = self.shared.config().max_body;
+        let body = match Limited::new(body, limit).collect().await {
+            Ok(collected) => collected.to_bytes(),
+            Err(_) => return Err(StatusError::too_large(limit)),
+        };
+        let media_type = header(self.parts, header::CONTENT_TYPE);
+        let media_type = media_type.split(';').next().unwrap_or_default().trim();
+        Ok(Request {
+            user: self.user.clone(),
+            verb,
+            target: self.target.clone(),
+            query,
+            media_type: media_type.to_owned(),
+            body,
+            form: Form::of(header(self.parts, header::ACCEPT)),
+        })
+    }
+
+    fn is_allowed(&self, verb: Verb, resource: &str) -> bool {
+        let access = self.shared.access();
+        access.is_request_allowed(&self.user, verb.name(), resource)
+    }
+
+    /// Does it. A watch is given back beside an empty answer, to be begun later.
+    async fn perform(
+        &self,
+        request: &Request,
+    ) -> Result<(Response<Body>, Option<Box<Watch>>), StatusError> {
+        if ["log", "proxy"].contains(&self.target.subresource()) {
+            if request.verb != Verb::Get {
+                return Err(StatusError::method_not_allowed());
+            }
+            return Ok((node_proxy::get(self.shared, request).await?, None));
+        }
+        Ok(match verb::answer(self.shared, request)? {
+            Reply::Watch(watch) => (respond::lines(stream::empty()), Some(watch)),
+            Reply::Object { value, created } => {
+                let code = if created {
+                    StatusCode::CREATED
+                } else {
+                    StatusCode::OK
+                };
+                let is_read = [Verb::Get, Verb::List].contains(&request.verb);
+                let value = if is_read && request.form == Form::Table {
+                    self.table(&value)
+                } else {
+                    value
+                };
+                (respond::json(code, &value), None)
+            }
+        })
+    }
+
+    fn table(&self, value: &Value) -> Value {
+        let (kind, now) = (self.target.kind, self.shared.clock.now());
+        let objects = match value["items"].as_array() {
+            Some(items) => items.clone(),
+            None => vec![value.clone()],
+        };
+        let objects: Vec<Value> = objects
+            .into_iter()
+            .map(|object| event_form::kept(kind, object))
+            .collect();
+        let objects: Vec<&Value> = objects.iter().collect();
+        let version = value["metadata"]["resourceVersion"].clone();
+        let mut metadata = json!({ "resourceVersion": version });
+        meta::carry(&mut metadata, &value["metadata"], "continue");
+        table::table(kind, &objects, &metadata, now)
+    }
+
+    /// The lines of a watch.
+    fn follow(&self, mut watch: Watch, fault: Option<&Fault>) -> Response<Body> {
+        if fault == Some(&Fault::Expire) {
+            watch.expire();
+        }
+        let mut watching = watch.begin(self.shared);
+        match fault {
+            Some(Fault::Stall { after }) => watching.stall_after(*after),
+            Some(Fault::End { after }) => watching.end_after(*after),
+            _ => {}
+        }
+        if fault == Some(&Fault::CutBody) {
+            // In the middle of the first line that comes.
+            let first = stream::once(async move { watching.next().await });
+            let line = first.map(Option::unwrap_or_default);
+            return respond::lines(line.flat_map(|line| respond::half(&line)));
+        }
+        respond::lines(stream::unfold(watching, |mut watching| async move {
+            let line = watching.next().await?;
+            Some((Ok(line), watching))
+        }))
+    }
+
+    fn error_of(&self, code: u16, retry_after: Option<u32>) -> StatusError {
+        let code = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        StatusError::of_code(code, retry_after, Some(self.target.kind))
+    }
+
+    fn cut(&self, verb: &'static str, rule: Option<&str>) -> Result<Response<Body>, Cut> {
+        self.record(verb, 0, rule);
+        self.client.cut.notify_one();
+        Err(Cut)
+    }
+
+    fn record(&self, verb: &'static str, code: u16, fault: Option<&str>) {
+        let about = Some((verb, &self.target));
+        record(self.shared, self.parts, about, &self.user, code, fault);
+    }
+}
+
+fn record(
+    shared: &Shared,
+    parts: &Parts,
+    about: Option<(&'static str, &Target)>,
+    user: &User,
+    code: u16,
+    fault: Option<&str>,
+) {
+    let path = parts.uri.path_and_query();
+    let path = path.map_or_else(String::new, ToString::to_string);
+    let (verb, target) = match about {
+        Some((verb, target)) => (verb, Some(target)),
+        None => ("get", None),
+    };
+    let text = |read: fn(&Target) -> &str| target.map(read).unwrap_or_default().to_owned();
+    let record = RequestRecord {
+        at: shared.clock.elapsed(),
+        time: shared.clock.now(),
+        verb,
+        resource: target.map_or_else(|| parts.uri.path().to_owned(), Target::resource),
+        namespace: text(Target::namespace),
+        name: text(Target::name),
+        path,
+        user: user.name.clone(),
+        code,
+        fault: fault.map(str::to_owned),
+    };
+    tracing::debug!(
+        verb,
+        path = record.path,
+        user = record.user,
+        code,
+        fault,
+        "request"
+    );
+    shared.oracle().record(record);
+}
+
+fn refuse(shared: &Shared, parts: &Parts, user: &str, error: &StatusError) -> Response<Body> {
+    record(shared, parts, None, &User::new(user, &[]), error.code, None);
+    respond::error(error)
+}
+
+fn header(parts: &Parts, name: header::HeaderName) -> &str {
+    let value = parts.headers.get(name);
+    value
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+}
+
+/// Who asks: by token, by certificate, or nobody in particular.
+fn user(shared: &Shared, client: &Client, parts: &Parts) -> Result<User, StatusError> {
+    let bearer = header(parts, header::AUTHORIZATION).split_once(' ');
+    if let Some((_, token)) = bearer.filter(|(kind, _)| kind.eq_ignore_ascii_case("bearer")) {
+        let found = shared.access().user_of(token.trim(), shared.clock.now());
+        // A token for others is none here.
+        let found = found.filter(|(_, audiences)| audiences.iter().any(|one| one == AUDIENCE));
+        return found
+            .map(|(user, _)| user)
+            .ok_or_else(StatusError::unauthorized);
+    }
+    if let Some(user) = &client.certified {
+        return Ok(user.clone());
+    }
+    if shared.config().authenticate {
+        Ok(User::anonymous())
+    } else {
+        Ok(User::admin().authenticated())
+    }
+}
+
+fn about_the_server(route: &Route, parts: &Parts) -> Response<Body> {
+    if ![Method::GET, Method::HEAD].contains(&parts.method) {
+        return respond::error(&StatusError::method_not_allowed());
+    }
+    let document = match route {
+        Route::Health => return respond::text(StatusCode::OK, "ok"),
+        // An empty OpenAPI document as protobuf: kubectl then checks nothing on its own.
+        Route::OpenApi => {
+            let kind = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+            let kind = http::HeaderValue::from_static(kind);
+            return respond::respond(StatusCode::OK, kind, respond::whole(Bytes::new()));
+        }
+        Route::CoreVersions => Ok(discovery::core_versions()),
+        Route::Groups => Ok(discovery::groups()),
+        Route::Group(name) => discovery::one_group(name),
+        Route::Resources { group, version } => discovery::resources(group, version),
+        Route::Version => Ok(discovery::version()),
+        Route::Objects(_) => Err(StatusError::unknown_path()),
+    };
+    match document {
+        Ok(document) => respond::json(StatusCode::OK, &document),
+        Err(error) => respond::error(&error),
+    }
+}

@@ -1,0 +1,57 @@
+//! The server's clock: wall time at the start, then tokio's time, so that paused time works, and a
+//! skew that a test sets.
+
+use std::{
+    sync::atomic::{AtomicI64, Ordering},
+    time::Duration,
+};
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
+
+/// Wall time as the server has it.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    started_at: Timestamp,
+    started: Instant,
+    skew_ms: AtomicI64,
+}
+
+impl Clock {
+    /// A clock that shows `start`, or the machine's time.
+    pub(crate) fn new(start: Option<Timestamp>) -> Self {
+        Self {
+            started_at: start.unwrap_or_else(rubelet_server::clock::now),
+            started: Instant::now(),
+            skew_ms: AtomicI64::new(0),
+        }
+    }
+
+    /// Now, with the skew.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.started_at
+            + SignedDuration::try_from(self.elapsed()).unwrap_or(SignedDuration::MAX)
+            + SignedDuration::from_millis(self.skew_ms.load(Ordering::Relaxed))
+    }
+
+    /// Time since the server was made, without the skew.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Sets how far the clock is off.
+    pub(crate) fn set_skew(&self, skew: SignedDuration) {
+        let ms = i64::try_from(skew.as_millis()).unwrap_or(i64::MAX);
+        self.skew_ms.store(ms, Ordering::Relaxed);
+    }
+}
+
+/// A time as metadata has it: RFC 3339, whole seconds, UTC.
+pub(crate) fn seconds(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// A time as leases and events have it: RFC 3339 with microseconds, UTC.
+pub(crate) fn micros(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+}

@@ -1,0 +1,106 @@
+//! Chance that is the same in every run: a small generator with a seed (`SplitMix64`).
+
+use std::time::Duration;
+
+/// Seeded chance.
+#[derive(Debug, Clone)]
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    /// Equal seeds give equal numbers.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next number.
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// True in that share of cases, from 0 to 1.
+    pub(crate) fn hits(&mut self, share: f64) -> bool {
+        if share >= 1.0 {
+            return true;
+        }
+        // 53 bits are what a double holds.
+        #[expect(clippy::cast_precision_loss, reason = "53 bits fit a double")]
+        let drawn = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
+        drawn < share
+    }
+
+    /// A time between two.
+    pub(crate) fn between(&mut self, from: Duration, to: Duration) -> Duration {
+        let width = to.saturating_sub(from).as_micros();
+        let width = u64::try_from(width).unwrap_or(u64::MAX);
+        if width == 0 {
+            return from;
+        }
+        from + Duration::from_micros(self.next() % width.saturating_add(1).max(1))
+    }
+
+    /// A UID in the form of a random UUID.
+    pub(crate) fn uid(&mut self) -> String {
+        let (high, low) = (self.next(), self.next());
+        format!(
+            "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
+            high >> 32,
+            (high >> 16) & 0xffff,
+            high & 0xfff,
+            0x8000 | ((low >> 48) & 0x3fff),
+            low & 0xffff_ffff_ffff
+        )
+    }
+
+    /// Five characters as `generateName` appends them: no vowels, so no words.
+    pub(crate) fn suffix(&mut self) -> String {
+        const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+        let mut drawn = self.next();
+        (0..5)
+            .map(|_| {
+                let count = LETTERS.len() as u64;
+                let letter = LETTERS[usize::try_from(drawn % count).unwrap_or(0)];
+                drawn /= count;
+                char::from(letter)
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_seeds_draw_alike_and_shares_are_kept() {
+        let (mut one, mut two) = (Dice::new(7), Dice::new(7));
+        assert_eq!(one.uid(), two.uid());
+        assert_ne!(one.uid(), one.uid());
+        let hits = (0..10_000).filter(|_| two.hits(0.25)).count();
+        assert!((2_300..2_700).contains(&hits), "{hits}");
+        assert!(one.hits(1.0) && !one.hits(0.0));
+    }
+
+    #[test]
+    fn uids_and_suffixes_look_as_the_api_servers() {
+        let mut dice = Dice::new(1);
+        let uid = dice.uid();
+        assert_eq!(uid.len(), 36);
+        assert_eq!(&uid[14..15], "4");
+        assert!("89ab".contains(&uid[19..20]), "{uid}");
+        assert_eq!(dice.suffix().len(), 5);
+    }
+
+    #[test]
+    fn times_are_drawn_within_their_bounds() {
+        let mut dice = Dice::new(3);
+        let (from, to) = (Duration::from_millis(5), Duration::from_millis(9));
+        for _ in 0..1000 {
+            assert!((from..=to).contains(&dice.between(from, to)));
+        }
+        assert_eq!(dice.between(to, from), to);
+    }
+}

@@ -1,0 +1,189 @@
+//! What goes wrong on purpose: rules for requests, and the state of the connections.
+
+mod parse;
+mod profile;
+mod rule;
+
+use std::sync::Mutex;
+
+use tokio::sync::watch;
+
+use crate::{dice::Dice, route::Target, state::lock, user::User};
+
+pub use self::{
+    parse::RuleError,
+    profile::{PROFILES, profile},
+    rule::{Fault, Rule},
+};
+
+/// What was decided for one request.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Verdict {
+    /// All delays of the rules that held, one after the other.
+    pub(crate) delay: std::time::Duration,
+    /// The first other fault.
+    pub(crate) fault: Option<Fault>,
+    /// The rule that it came from.
+    pub(crate) rule: Option<String>,
+}
+
+/// How connections are treated. Each has a number, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Wires {
+    /// Nothing is read or written.
+    pub(crate) frozen: bool,
+    /// Connections up to this number are closed.
+    pub(crate) closed: u64,
+    /// Connections up to this number are never served again, and stay open.
+    pub(crate) hung: u64,
+    /// No connection is accepted.
+    pub(crate) down: bool,
+}
+
+/// The faults of a server.
+pub(crate) struct Faults {
+    inner: Mutex<Inner>,
+    wires: watch::Sender<Wires>,
+    /// Whether the port is open.
+    pub(crate) listening: watch::Sender<bool>,
+}
+
+struct Inner {
+    rules: Vec<Active>,
+    dice: Dice,
+    /// Connections so far.
+    connections: u64,
+}
+
+struct Active {
+    rule: Rule,
+    /// Requests that were meant.
+    seen: u64,
+    hits: u64,
+}
+
+impl Faults {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            inner: Mutex::new(Inner {
+                rules: Vec::new(),
+                dice: Dice::new(seed ^ 0xfa17),
+                connections: 0,
+            }),
+            wires: watch::Sender::new(Wires::default()),
+            listening: watch::Sender::new(true),
+        }
+    }
+
+    pub(crate) fn add(&self, rule: Rule) {
+        lock(&self.inner).rules.push(Active {
+            rule,
+            seen: 0,
+            hits: 0,
+        });
+    }
+
+    pub(crate) fn clear(&self) {
+        lock(&self.inner).rules.clear();
+    }
+
+    /// Each rule and how often it hit.
+    pub(crate) fn hits(&self) -> Vec<(String, u64)> {
+        let inner = lock(&self.inner);
+        let rules = inner.rules.iter();
+        rules
+            .map(|active| (active.rule.to_string(), active.hits))
+            .collect()
+    }
+
+    /// Decides what happens to a request.
+    pub(crate) fn decide(&self, verb: &str, target: &Target, user: &User) -> Verdict {
+        let mut verdict = Verdict::default();
+        let mut inner = lock(&self.inner);
+        let Inner { rules, dice, .. } = &mut *inner;
+        for active in rules {
+            let Active { rule, seen, hits } = active;
+            if !rule.means(verb, target, user) {
+                continue;
+            }
+            let is_delay = matches!(rule.fault, Fault::Delay { .. });
+            if !is_delay && verdict.fault.is_some() {
+                continue;
+            }
+            *seen += 1;
+            if *seen <= rule.skip || rule.times.is_some_and(|times| *hits >= times) {
+                continue;
+            }
+            if !dice.hits(rule.share) {
+                continue;
+            }
+            *hits += 1;
+            match &rule.fault {
+                Fault::Delay { from, to } => verdict.delay += dice.between(*from, *to),
+                fault => {
+                    verdict.fault = Some(fault.clone());
+                    verdict.rule = Some(rule.to_string());
+                }
+            }
+        }
+        verdict
+    }
+
+    /// The number of a new connection.
+    pub(crate) fn connected(&self) -> u64 {
+        let mut inner = lock(&self.inner);
+        inner.connections += 1;
+        inner.connections
+    }
+
+    pub(crate) fn wires(&self) -> watch::Receiver<Wires> {
+        self.wires.subscribe()
+    }
+
+    /// Changes how connections are treated; told the number of the newest.
+    pub(crate) fn rewire(&self, change: impl FnOnce(&mut Wires, u64)) {
+        let newest = lock(&self.inner).connections;
+        self.wires.send_modify(|wires| change(wires, newest));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+
+    fn decide(faults: &Faults, verb: &str) -> Verdict {
+        let target = Target::object(Kind::of("pods").unwrap(), "a", "web");
+        faults.decide(verb, &target, &User::node("n"))
+    }
+
+    #[test]
+    fn rules_count_skip_and_end() {
+        let faults = Faults::new(1);
+        faults.add("patch pods skip=1 times=2 code=409".parse().unwrap());
+        let hit = |verb| decide(&faults, verb).fault.is_some();
+        assert!(!hit("get"));
+        assert_eq!(
+            [hit("patch"), hit("patch"), hit("patch"), hit("patch")],
+            [false, true, true, false]
+        );
+        assert_eq!(faults.hits()[0].1, 2);
+    }
+
+    #[test]
+    fn delays_add_up_and_the_first_other_fault_wins() {
+        let faults = Faults::new(1);
+        for rule in [
+            "* * delay=10ms",
+            "write * delay=5ms",
+            "* pods cut",
+            "* * code=500",
+        ] {
+            faults.add(rule.parse().unwrap());
+        }
+        let verdict = decide(&faults, "update");
+        assert_eq!(verdict.delay.as_millis(), 15);
+        assert_eq!(verdict.fault, Some(Fault::Cut));
+        assert_eq!(decide(&faults, "list").delay.as_millis(), 10);
+    }
+}

@@ -1,0 +1,66 @@
+//! A model of the API server, with faults: for tests, and to try a node by hand.
+//!
+//! [`SimApi`] keeps objects in memory and answers as the real one does, as far as a node, kubectl and
+//! tests of them can tell: discovery, lists with selectors and parts, watches with bookmarks and
+//! initial events, the three kinds of patches, preconditions, graceful deletion, subresources, tokens,
+//! certificates, reviews, and errors with upstream's reasons and words. It schedules pods, and
+//! answers logs from the node.
+//!
+//! It goes wrong on request ([`Rule`], [`SimApi::restart`], [`SimApi::set_frozen`]), by chance with a
+//! seed, and keeps a record of all requests and of what no node may do ([`SimApi::violations`]).
+//!
+//! Tasks: one accept loop, one per connection, the scheduler and the node lifecycle. They share the
+//! objects behind a lock that is never held across a wait. All time is tokio's: with
+//! [`SimApi::connect`], which needs no network, tests with paused time take none.
+//!
+//! Not modelled: OpenAPI documents, server-side apply, answers in protobuf, workload controllers, volumes of the
+//! cluster, exec, attach and port-forward.
+
+mod access;
+mod answer;
+mod authority;
+mod base64;
+mod clock;
+mod config;
+mod dice;
+mod discovery;
+mod event_form;
+mod fault;
+mod kind;
+mod kubeconfig;
+mod lifecycle;
+mod meta;
+mod node_proxy;
+mod oracle;
+mod protobuf;
+mod query;
+mod request;
+mod respond;
+mod review;
+mod route;
+mod scheduler;
+mod selection;
+mod serve;
+mod sim_api;
+mod state;
+mod status_error;
+mod store;
+mod strategy;
+mod subresource;
+mod table;
+mod user;
+mod verb;
+
+#[cfg(test)]
+mod tests;
+
+pub use access::AccessRule;
+pub use authority::{AuthorityError, Identity};
+pub use config::{Approval, SimApiConfig};
+pub use fault::{Fault, PROFILES, Rule, RuleError, profile};
+pub use kind::{KINDS, Kind};
+pub use kubeconfig::Credentials;
+pub use oracle::{Counts, DeleteHook, RequestRecord, Violation};
+pub use sim_api::{NotSeen, Restart, SimApi, StartError};
+pub use status_error::StatusError;
+pub use user::User;

@@ -1,0 +1,208 @@
+//! What the controllers of nodes do: taints that follow the conditions, conditions that become unknown
+//! when the lease runs out, and the end of pods whose node is gone.
+
+mod orphans;
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use self::orphans::Orphans;
+use crate::{clock, meta, state::Shared, store::Store, strategy::NOT_READY};
+
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
+
+/// Taints for conditions of pressure.
+const PRESSURES: [(&str, &str); 4] = [
+    ("MemoryPressure", "node.kubernetes.io/memory-pressure"),
+    ("DiskPressure", "node.kubernetes.io/disk-pressure"),
+    ("PIDPressure", "node.kubernetes.io/pid-pressure"),
+    (
+        "NetworkUnavailable",
+        "node.kubernetes.io/network-unavailable",
+    ),
+];
+
+/// A node is lost when its lease is this old.
+const GRACE: SignedDuration = SignedDuration::from_secs(50);
+
+/// Between two looks at the leases.
+const PERIOD: Duration = Duration::from_secs(5);
+
+/// Keeps all nodes' taints and conditions right: when a node changes, and every few seconds.
+pub(crate) async fn run(shared: Arc<Shared>) {
+    let mut changes = shared.changes();
+    let mut orphans = Orphans::default();
+    let mut position = 0;
+    let mut due = Instant::now();
+    loop {
+        changes.mark_unchanged();
+        let is_on = shared.config().node_lifecycle;
+        if is_on {
+            let is_due = due <= Instant::now();
+            shared.with_store(|store| {
+                if is_due || concerns_nodes(store, position) {
+                    look(store, shared.clock.now());
+                }
+                if is_due {
+                    orphans.look(&shared, store);
+                }
+                position = store.version();
+            });
+            if is_due {
+                due = Instant::now() + PERIOD;
+            }
+        }
+        let period = async {
+            if is_on {
+                tokio::time::sleep_until(due).await;
+            } else {
+                std::future::pending::<()>().await;
+            }
+        };
+        // Both may be dropped: everything is looked at again.
+        tokio::select! {
+            () = period => {}
+            changed = changes.changed() => if changed.is_err() {
+                return;
+            },
+        }
+    }
+}
+
+/// True when a node changed since then.
+fn concerns_nodes(store: &Store, position: u64) -> bool {
+    let Ok(mut changes) = store.since(position) else {
+        return true;
+    };
+    changes.any(|change| change.storage == "nodes")
+}
+
+fn look(store: &mut Store, now: Timestamp) {
+    for node in store.list("nodes", None) {
+        let lease = store.get("leases", "kube-node-lease", meta::name(&node));
+        let renewed = lease.map(|lease| meta::text(lease, "/spec/renewTime"));
+        let renewed = renewed.unwrap_or(meta::text(&node, "/metadata/creationTimestamp"));
+        let renewed: Option<Timestamp> = renewed.parse().ok();
+        let is_lost = renewed.is_some_and(|renewed| now.duration_since(renewed) > GRACE);
+        let mut wanted = Value::clone(&node);
+        if is_lost {
+            lose(&mut wanted, now);
+        }
+        taint(&mut wanted, now);
+        if wanted != *node {
+            store.put("nodes", wanted);
+        }
+    }
+}
+
+/// Nobody knows what a lost node does.
+fn lose(node: &mut Value, now: Timestamp) {
+    let conditions = node.pointer_mut("/status/conditions");
+    for condition in conditions
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
+        if condition["status"] != "Unknown" {
+            condition["status"] = "Unknown".into();
+            condition["reason"] = "NodeStatusUnknown".into();
+            condition["message"] = "Kubelet stopped posting node status.".into();
+            condition["lastTransitionTime"] = clock::seconds(now).into();
+        }
+    }
+}
+
+fn taint(node: &mut Value, now: Timestamp) {
+    let status = |kind: &str| {
+        let mut conditions = meta::entries(node, "/status/conditions").iter();
+        let found = conditions.find(|condition| condition["type"] == kind);
+        found.map(|found| meta::text(found, "/status").to_owned())
+    };
+    let mut wanted: Vec<(&str, &str)> = Vec::new();
+    match status("Ready").as_deref() {
+        Some("True") => {}
+        Some("Unknown") => {
+            wanted.extend([(UNREACHABLE, "NoSchedule"), (UNREACHABLE, "NoExecute")]);
+        }
+        Some(_) => wanted.extend([(NOT_READY, "NoSchedule"), (NOT_READY, "NoExecute")]),
+        None => wanted.push((NOT_READY, "NoSchedule")),
+    }
+    for (condition, key) in PRESSURES {
+        if status(condition).as_deref() == Some("True") {
+            wanted.push((key, "NoSchedule"));
+        }
+    }
+    if meta::flag(node, "/spec/unschedulable") {
+        wanted.push((UNSCHEDULABLE, "NoSchedule"));
+    }
+    let is_ours = |key: &str| {
+        [NOT_READY, UNREACHABLE, UNSCHEDULABLE].contains(&key)
+            || PRESSURES.iter().any(|(_, taint)| *taint == key)
+    };
+    let mut taints = meta::entries(node, "/spec/taints").to_vec();
+    taints.retain(|taint| {
+        let (key, effect) = (meta::text(taint, "/key"), meta::text(taint, "/effect"));
+        !is_ours(key) || wanted.contains(&(key, effect))
+    });
+    for (key, effect) in wanted {
+        if !taints
+            .iter()
+            .any(|taint| taint["key"] == key && taint["effect"] == effect)
+        {
+            taints.push(json!({ "key": key, "effect": effect, "timeAdded": clock::seconds(now) }));
+        }
+    }
+    if taints.is_empty() {
+        meta::fields(node, "spec").remove("taints");
+    } else {
+        node["spec"]["taints"] = taints.into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(ready: &str) -> Value {
+        json!({
+            "metadata": { "name": "n", "creationTimestamp": "2026-01-01T00:00:00Z" },
+            "spec": { "taints": [
+                { "key": "own", "effect": "NoSchedule" },
+                { "key": NOT_READY, "effect": "NoSchedule" },
+            ] },
+            "status": { "conditions": [{ "type": "Ready", "status": ready }] },
+        })
+    }
+
+    fn after(seconds: i64, node: Value) -> Value {
+        let mut store = Store::new(10);
+        store.put("nodes", node);
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        look(&mut store, start + SignedDuration::from_secs(seconds));
+        Value::clone(store.get("nodes", "", "n").unwrap())
+    }
+
+    fn keys(node: &Value) -> Vec<&str> {
+        let taints = meta::entries(node, "/spec/taints").iter();
+        taints.map(|taint| meta::text(taint, "/key")).collect()
+    }
+
+    #[test]
+    fn taints_follow_the_conditions_and_the_lease() {
+        assert_eq!(keys(&after(1, node("True"))), ["own"]);
+        assert_eq!(
+            keys(&after(1, node("False"))),
+            ["own", NOT_READY, NOT_READY]
+        );
+        let lost = after(60, node("True"));
+        assert_eq!(keys(&lost), ["own", UNREACHABLE, UNREACHABLE]);
+        assert_eq!(
+            lost["status"]["conditions"][0]["reason"],
+            "NodeStatusUnknown"
+        );
+    }
+}

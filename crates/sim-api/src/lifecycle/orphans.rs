@@ -1,0 +1,52 @@
+//! Pods whose node is gone end, as the pod garbage collector does it.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use crate::{
+    Kind, meta,
+    state::Shared,
+    store::Store,
+    user::User,
+    verb::{DeleteOptions, delete_object},
+};
+
+/// A node may come back within that time.
+const QUARANTINE: Duration = Duration::from_secs(40);
+
+/// Nodes that have pods and are not there, and since when that is known.
+#[derive(Debug, Default)]
+pub(super) struct Orphans(BTreeMap<String, Duration>);
+
+impl Orphans {
+    /// Finds nodes that are gone, and removes the pods of those gone for long.
+    pub(super) fn look(&mut self, shared: &Shared, store: &mut Store) {
+        let now = shared.clock.elapsed();
+        let pods = store.list("pods", None);
+        let of_gone: Vec<_> = pods
+            .iter()
+            .map(|pod| (pod, meta::text(pod, "/spec/nodeName")))
+            .filter(|(_, node)| !node.is_empty() && store.get("nodes", "", node).is_none())
+            .collect();
+        self.0
+            .retain(|gone, _| of_gone.iter().any(|(_, node)| node == gone));
+        for (pod, node) in of_gone {
+            let since = *self.0.entry(node.to_owned()).or_insert(now);
+            if now.saturating_sub(since) < QUARANTINE {
+                continue;
+            }
+            let user = User::new(
+                "system:serviceaccount:kube-system:pod-garbage-collector",
+                &[],
+            );
+            let kind = Kind::of("pods").expect("it is in the table");
+            let place = (kind, meta::namespace(pod), meta::name(pod));
+            let options = DeleteOptions {
+                grace: Some(0),
+                ..DeleteOptions::default()
+            };
+            if let Err(error) = delete_object(shared, store, &user, place, &options) {
+                tracing::debug!(%error, "a pod of a node that is gone could not be removed");
+            }
+        }
+    }
+}

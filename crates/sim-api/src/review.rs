@@ -1,0 +1,83 @@
+//! Reviews: who is this token, and may they do that?
+
+use serde_json::{Value, json};
+
+use crate::{StatusError, access::AUDIENCE, meta, request::Request, state::Shared, user::User};
+
+/// Answers a review.
+pub(crate) fn create(
+    shared: &Shared,
+    request: &Request,
+    mut review: Value,
+) -> Result<Value, StatusError> {
+    let kind = request.kind();
+    review["apiVersion"] = kind.api_version().into();
+    review["kind"] = kind.kind.into();
+    review["metadata"] = json!({});
+    review["status"] = match kind.plural {
+        "tokenreviews" => token(shared, &review),
+        "selfsubjectaccessreviews" => access(shared, &request.user, &review),
+        _ => {
+            let user = asked_user(&review);
+            if user.name.is_empty() && user.groups.is_empty() {
+                let message = "at least one of user or group must be specified";
+                return Err(StatusError::bad_request(message));
+            }
+            access(shared, &user, &review)
+        }
+    };
+    Ok(review)
+}
+
+fn token(shared: &Shared, review: &Value) -> Value {
+    let token = meta::text(review, "/spec/token");
+    let asked = meta::entries(review, "/spec/audiences");
+    let own = [json!(AUDIENCE)];
+    let asked = if asked.is_empty() { &own } else { asked };
+    let found = shared.access().user_of(token, shared.clock.now());
+    let Some((user, audiences)) = found else {
+        return json!({ "user": {}, "error": "[invalid bearer token, token lookup failed]" });
+    };
+    let meant: Vec<&Value> = asked
+        .iter()
+        .filter(|one| audiences.iter().any(|found| *one == found))
+        .collect();
+    if meant.is_empty() {
+        return json!({ "user": {}, "error": "token audiences do not match" });
+    }
+    json!({ "authenticated": true, "user": user.to_json(), "audiences": meant })
+}
+
+fn asked_user(review: &Value) -> User {
+    let groups = meta::entries(review, "/spec/groups").iter();
+    User {
+        name: meta::text(review, "/spec/user").to_owned(),
+        uid: meta::text(review, "/spec/uid").to_owned(),
+        groups: groups
+            .filter_map(|one| one.as_str().map(str::to_owned))
+            .collect(),
+        ..User::default()
+    }
+}
+
+fn access(shared: &Shared, user: &User, review: &Value) -> Value {
+    let (verb, resource) = match review.pointer("/spec/resourceAttributes") {
+        Some(attributes) if !attributes.is_null() => {
+            let plural = meta::text(attributes, "/resource");
+            let resource = match meta::text(attributes, "/subresource") {
+                "" => plural.to_owned(),
+                subresource => format!("{plural}/{subresource}"),
+            };
+            (meta::text(attributes, "/verb"), resource)
+        }
+        _ => (
+            meta::text(review, "/spec/nonResourceAttributes/verb"),
+            meta::text(review, "/spec/nonResourceAttributes/path").to_owned(),
+        ),
+    };
+    if shared.access().is_review_allowed(user, verb, &resource) {
+        json!({ "allowed": true, "reason": "allowed by a rule of the model" })
+    } else {
+        json!({ "allowed": false })
+    }
+}

@@ -1,0 +1,195 @@
+//! A scheduler that knows nothing of resources: pods go to the ready node that tolerates and selects
+//! them and has the fewest pods.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::{Value, json};
+
+use crate::{Kind, clock, meta, state::Shared, store::Store, subresource::bind_pod};
+
+/// Binds pods as they come, and again whenever nodes change.
+pub(crate) async fn run(shared: Arc<Shared>) {
+    let mut changes = shared.changes();
+    let mut position = 0;
+    loop {
+        changes.mark_unchanged();
+        if shared.config().scheduler {
+            shared.with_store(|store| {
+                if concerns_scheduling(store, position) {
+                    schedule(&shared, store);
+                }
+                position = store.version();
+            });
+        }
+        if changes.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// True when a pod without a node or a node changed since then.
+fn concerns_scheduling(store: &Store, position: u64) -> bool {
+    let Ok(mut changes) = store.since(position) else {
+        return true;
+    };
+    changes.any(|change| match change.storage {
+        "nodes" => true,
+        "pods" => !change.removed && meta::text(&change.new, "/spec/nodeName").is_empty(),
+        _ => false,
+    })
+}
+
+fn schedule(shared: &Shared, store: &mut Store) {
+    let pods = store.list("pods", None);
+    let nodes = store.list("nodes", None);
+    let mut loads: BTreeMap<String, usize> = BTreeMap::new();
+    for pod in &pods {
+        let node = meta::text(pod, "/spec/nodeName");
+        *loads.entry(node.to_owned()).or_default() += 1;
+    }
+    let waiting = pods.iter().filter(|pod| {
+        meta::text(pod, "/spec/nodeName").is_empty()
+            && meta::text(pod, "/spec/schedulerName") == "default-scheduler"
+            && meta::entries(pod, "/spec/schedulingGates").is_empty()
+            && !meta::is_deleting(pod)
+            && meta::text(pod, "/status/phase") == "Pending"
+    });
+    for pod in waiting {
+        let fitting = nodes.iter().filter(|node| fits(pod, node));
+        let load = |name: &str| loads.get(name).copied().unwrap_or(0);
+        let node = fitting
+            .map(|node| meta::name(node))
+            .min_by_key(|name| load(name));
+        match node {
+            Some(node) => {
+                let kind = Kind::of("pods").expect("it is in the table");
+                let place = (kind, meta::namespace(pod), meta::name(pod));
+                if bind_pod(shared, store, place, node).is_ok() {
+                    *loads.entry(node.to_owned()).or_default() += 1;
+                    tell(shared, store, pod, node);
+                }
+            }
+            None => say_unschedulable(shared, store, pod, nodes.len()),
+        }
+    }
+}
+
+/// True for a node on which the pod may be.
+fn fits(pod: &Value, node: &Value) -> bool {
+    let conditions = meta::entries(node, "/status/conditions");
+    let is_ready = conditions
+        .iter()
+        .any(|condition| condition["type"] == "Ready" && condition["status"] == "True");
+    let labels = &node["metadata"]["labels"];
+    let selector = pod.pointer("/spec/nodeSelector").and_then(Value::as_object);
+    let is_selected = selector
+        .into_iter()
+        .flatten()
+        .all(|(key, value)| labels.get(key) == Some(value));
+    let tolerations = meta::entries(pod, "/spec/tolerations");
+    let taints = meta::entries(node, "/spec/taints");
+    let is_tolerated = taints
+        .iter()
+        .filter(|taint| taint["effect"] != "PreferNoSchedule")
+        .all(|taint| tolerations.iter().any(|one| tolerates(one, taint)));
+    is_ready && is_selected && is_tolerated && !meta::flag(node, "/spec/unschedulable")
+}
+
+fn tolerates(toleration: &Value, taint: &Value) -> bool {
+    let text = |place| meta::text(toleration, place);
+    let effect_fits = ["", meta::text(taint, "/effect")].contains(&text("/effect"));
+    let key_fits = ["", meta::text(taint, "/key")].contains(&text("/key"));
+    let is_any = text("/operator") == "Exists";
+    let value_fits = is_any || text("/value") == meta::text(taint, "/value");
+    let key_is_said = is_any || !text("/key").is_empty();
+    effect_fits && key_fits && value_fits && key_is_said
+}
+
+fn tell(shared: &Shared, store: &mut Store, pod: &Value, node: &str) {
+    let now = shared.clock.now();
+    let (namespace, name) = (meta::namespace(pod), meta::name(pod));
+    let mut dice = shared.dice();
+    store.put(
+        "events",
+        json!({
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {
+                "name": format!("{name}.{}{}", dice.suffix(), dice.suffix()),
+                "namespace": namespace,
+                "uid": dice.uid(),
+                "creationTimestamp": clock::seconds(now),
+            },
+            "involvedObject": {
+                "apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": name,
+                "uid": meta::uid(pod),
+                "resourceVersion": pod["metadata"]["resourceVersion"],
+            },
+            "reason": "Scheduled",
+            "message": format!("Successfully assigned {namespace}/{name} to {node}"),
+            "source": {},
+            "eventTime": clock::micros(now),
+            "reportingComponent": "default-scheduler",
+            "reportingInstance": "default-scheduler",
+            "action": "Binding",
+            "type": "Normal",
+        }),
+    );
+}
+
+fn say_unschedulable(shared: &Shared, store: &mut Store, pod: &Value, nodes: usize) {
+    let message = format!("0/{nodes} nodes are available.");
+    let mut conditions = meta::entries(pod, "/status/conditions").to_vec();
+    let said = conditions
+        .iter()
+        .any(|one| one["type"] == "PodScheduled" && one["message"] == message.as_str());
+    if said {
+        return;
+    }
+    conditions.retain(|condition| condition["type"] != "PodScheduled");
+    conditions.push(json!({
+        "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message,
+        "lastTransitionTime": clock::seconds(shared.clock.now()),
+    }));
+    let mut pod = pod.clone();
+    pod["status"]["conditions"] = conditions.into();
+    store.put("pods", pod);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn taints_are_tolerated_as_documented() {
+        let taint = json!({ "key": "a", "value": "b", "effect": "NoSchedule" });
+        for (toleration, tolerated) in [
+            (json!({ "operator": "Exists" }), true),
+            (json!({ "key": "a", "operator": "Exists" }), true),
+            (json!({ "key": "a", "value": "b" }), true),
+            (json!({ "key": "a", "value": "c" }), false),
+            (
+                json!({ "key": "a", "operator": "Exists", "effect": "NoExecute" }),
+                false,
+            ),
+            (json!({ "key": "c", "operator": "Exists" }), false),
+        ] {
+            assert_eq!(tolerates(&toleration, &taint), tolerated, "{toleration}");
+        }
+    }
+
+    #[test]
+    fn pods_go_to_nodes_that_are_ready_and_selected() {
+        let node = |ready: &str| {
+            json!({
+                "metadata": { "labels": { "disk": "ssd" } },
+                "spec": {},
+                "status": { "conditions": [{ "type": "Ready", "status": ready }] },
+            })
+        };
+        let pod = |disk: &str| json!({ "spec": { "nodeSelector": { "disk": disk } } });
+        assert!(fits(&pod("ssd"), &node("True")));
+        assert!(!fits(&pod("ssd"), &node("Unknown")));
+        assert!(!fits(&pod("hdd"), &node("True")));
+    }
+}

@@ -1,0 +1,162 @@
+//! The accept loop and the connections: each is served, frozen, left hanging or closed as the faults say.
+
+use std::{future::Future, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+
+use hyper::service::service_fn;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto,
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, DuplexStream},
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+    task::JoinSet,
+};
+use tokio_rustls::TlsAcceptor;
+
+use crate::{
+    answer::{Client, answer},
+    authority,
+    state::Shared,
+};
+
+/// How long a port that was given up may take to be had again.
+const REBIND: Duration = Duration::from_millis(50);
+
+/// Serves until it is dropped.
+pub(crate) async fn serve(
+    shared: Arc<Shared>,
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    mut inbox: mpsc::UnboundedReceiver<DuplexStream>,
+) {
+    let Ok(address) = listener.local_addr() else {
+        return;
+    };
+    let mut listener = Some(listener);
+    let mut wires = shared.faults.wires();
+    let mut connections = JoinSet::new();
+    loop {
+        if wires.borrow_and_update().down {
+            listener = None;
+        } else if listener.is_none() {
+            listener = rebind(address).await;
+        }
+        shared.faults.listening.send_replace(listener.is_some());
+        // All branches may be dropped: nothing is taken before they are ready.
+        tokio::select! {
+            accepted = accept(listener.as_ref()) => match accepted {
+                Ok(stream) => {
+                    // Small answers must not wait for others.
+                    let _ = stream.set_nodelay(true);
+                    connections.spawn(connection(Arc::clone(&shared), stream, tls.clone()));
+                }
+                Err(error) => tracing::debug!(%error, "a connection could not be accepted"),
+            },
+            Some(stream) = inbox.recv() => {
+                // Who comes while it is down finds the connection closed.
+                if !wires.borrow().down {
+                    connections.spawn(connection(Arc::clone(&shared), stream, None));
+                }
+            }
+            Some(_) = connections.join_next() => {}
+            _ = wires.changed() => {}
+        }
+    }
+}
+
+async fn accept(listener: Option<&TcpListener>) -> io::Result<TcpStream> {
+    match listener {
+        Some(listener) => listener.accept().await.map(|(stream, _)| stream),
+        None => std::future::pending().await,
+    }
+}
+
+async fn rebind(address: SocketAddr) -> Option<TcpListener> {
+    loop {
+        match TcpListener::bind(address).await {
+            Ok(listener) => return Some(listener),
+            Err(error) => {
+                tracing::debug!(%error, %address, "the port can't be had again yet");
+                tokio::time::sleep(REBIND).await;
+            }
+        }
+    }
+}
+
+async fn connection<I>(shared: Arc<Shared>, stream: I, tls: Option<TlsAcceptor>)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let number = shared.faults.connected();
+    let wires = shared.faults.wires();
+    match tls {
+        None => {
+            let client = Arc::new(Client::default());
+            let work = requests(&shared, stream, &client);
+            while_wired(work, wires, number, &client).await;
+        }
+        Some(tls) => {
+            let before = Arc::new(Client::default());
+            let mut secured = None;
+            let handshake = async { secured = tls.accept(stream).await.ok() };
+            while_wired(handshake, wires.clone(), number, &before).await;
+            let Some(stream) = secured else { return };
+            let shown = stream.get_ref().1.peer_certificates();
+            let certified = shown.and_then(|chain| authority::user_of(chain.first()?));
+            let client = Arc::new(Client {
+                certified,
+                ..Client::default()
+            });
+            let work = requests(&shared, stream, &client);
+            while_wired(work, wires, number, &client).await;
+        }
+    }
+}
+
+async fn requests<I>(shared: &Arc<Shared>, stream: I, client: &Arc<Client>)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(|request| answer(Arc::clone(shared), Arc::clone(client), request));
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    // Idle connections are kept.
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(None);
+    builder.http2().timer(TokioTimer::new());
+    let served = builder
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+/// Goes on with the work while the connection's wire is well. A frozen or hung wire is one whose work is
+/// not gone on with: the machine still takes bytes for it, and nobody answers.
+async fn while_wired(
+    work: impl Future<Output = ()>,
+    mut wires: tokio::sync::watch::Receiver<crate::fault::Wires>,
+    number: u64,
+    client: &Client,
+) {
+    let mut work = pin!(work);
+    loop {
+        let now = *wires.borrow_and_update();
+        if number <= now.closed {
+            return;
+        }
+        let is_silent = now.frozen || number <= now.hung;
+        tokio::select! {
+            biased;
+            changed = wires.changed() => if changed.is_err() {
+                return;
+            },
+            () = client.cut.notified() => return,
+            () = work.as_mut(), if !is_silent => return,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What all tasks of a server share.
+
+use std::sync::{Mutex, MutexGuard};
+
+use tokio::sync::watch;
+
+use crate::{
+    SimApiConfig, access::Access, authority::Authority, clock::Clock, dice::Dice, fault::Faults,
+    oracle::Oracle, store::Store,
+};
+
+/// The server's state. Locks are taken in the order of the fields and never across a wait.
+pub(crate) struct Shared {
+    config: Mutex<SimApiConfig>,
+    store: Mutex<Store>,
+    dice: Mutex<Dice>,
+    access: Mutex<Access>,
+    oracle: Mutex<Oracle>,
+    pub(crate) faults: Faults,
+    pub(crate) clock: Clock,
+    pub(crate) authority: Authority,
+    /// The version of the last change.
+    changed: watch::Sender<u64>,
+}
+
+impl Shared {
+    pub(crate) fn new(config: SimApiConfig, authority: Authority) -> Self {
+        let store = Store::new(config.remembered_changes);
+        Self {
+            changed: watch::Sender::new(store.version()),
+            store: Mutex::new(store),
+            dice: Mutex::new(Dice::new(config.seed)),
+            access: Mutex::new(Access::new(config.seed)),
+            oracle: Mutex::new(Oracle::new(config.remembered_requests)),
+            faults: Faults::new(config.seed),
+            clock: Clock::new(config.start),
+            authority,
+            config: Mutex::new(config),
+        }
+    }
+
+    /// The settings now.
+    pub(crate) fn config(&self) -> SimApiConfig {
+        lock(&self.config).clone()
+    }
+
+    /// Changes settings.
+    pub(crate) fn configure(&self, change: impl FnOnce(&mut SimApiConfig)) {
+        change(&mut lock(&self.config));
+        // Those who depend on settings look again.
+        self.changed.send_modify(|_| {});
+    }
+
+    /// Reads or writes objects; who waits for changes is told.
+    pub(crate) fn with_store<R>(&self, act: impl FnOnce(&mut Store) -> R) -> R {
+        let mut store = lock(&self.store);
+        let result = act(&mut store);
+        let version = store.version();
+        drop(store);
+        self.changed.send_if_modified(|known| {
+            let is_new = *known != version;
+            *known = version;
+            is_new
+        });
+        result
+    }
+
+    /// Tells when something changed.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    pub(crate) fn dice(&self) -> MutexGuard<'_, Dice> {
+        lock(&self.dice)
+    }
+
+    pub(crate) fn access(&self) -> MutexGuard<'_, Access> {
+        lock(&self.access)
+    }
+
+    pub(crate) fn oracle(&self) -> MutexGuard<'_, Oracle> {
+        lock(&self.oracle)
+    }
+}
+
+/// A panic of one test's closure must not hide what the others see.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -1,0 +1,159 @@
+//! What is special about each kind: defaults, what may change, what follows.
+
+mod certificate;
+mod name;
+mod namespace;
+mod node;
+mod node_restriction;
+mod pod;
+mod secret;
+mod service;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::{
+    Kind, SimApiConfig, StatusError, dice::Dice, meta, state::Shared, status_error::FieldError,
+    store::Store, user::User,
+};
+
+pub(crate) use self::{
+    name::check as check_name, namespace::furnish as furnish_namespace, node::NOT_READY,
+    node_restriction::delete as check_node_may_delete, pod::bind as bind_pod,
+};
+
+/// What decisions are made from.
+pub(crate) struct Context<'a> {
+    pub(crate) user: &'a User,
+    pub(crate) config: &'a SimApiConfig,
+    pub(crate) now: Timestamp,
+    pub(crate) store: &'a Store,
+    pub(crate) dice: &'a mut Dice,
+}
+
+/// Completes and checks a new object.
+pub(crate) fn before_create(
+    kind: &'static Kind,
+    object: &mut Value,
+    context: &mut Context<'_>,
+) -> Result<(), StatusError> {
+    match kind.storage {
+        "pods" => pod::before_create(kind, object, context)?,
+        "nodes" => node::before_create(object, context),
+        "secrets" => secret::before_create(object),
+        "services" => service::before_create(object, context),
+        "namespaces" => namespace::before_create(object),
+        "certificatesigningrequests" => certificate::before_create(kind, object, context)?,
+        _ => {}
+    }
+    if context.config.node_restriction {
+        node_restriction::create(kind, object, context.user)?;
+    }
+    Ok(())
+}
+
+/// What follows a creation.
+pub(crate) fn after_create(
+    shared: &Shared,
+    kind: &'static Kind,
+    object: &Value,
+    store: &mut Store,
+    dice: &mut Dice,
+    now: Timestamp,
+) {
+    match kind.storage {
+        "namespaces" => namespace::furnish(meta::name(object), &shared.authority, store, dice, now),
+        "certificatesigningrequests" => certificate::sign(shared, object, store),
+        _ => {}
+    }
+}
+
+/// Keeps what this request can't change, and checks the rest.
+pub(crate) fn before_update(
+    kind: &'static Kind,
+    subresource: &str,
+    old: &Value,
+    new: &mut Value,
+    context: &mut Context<'_>,
+) -> Result<(), StatusError> {
+    if context.config.node_restriction {
+        node_restriction::update(kind, subresource, old, new, context.user)?;
+    }
+    match (kind.storage, subresource) {
+        ("pods", "") => return pod::before_update(kind, old, new),
+        ("pods", "status") => return pod::before_status(kind, old, new),
+        ("pods", "ephemeralcontainers") => return pod::before_ephemeral(kind, old, new),
+        ("certificatesigningrequests", _) => {
+            return certificate::before_update(kind, subresource, old, new, context);
+        }
+        ("namespaces", "finalize") => {
+            meta::carry(new, old, "status");
+            return Ok(());
+        }
+        ("secrets", "") => secret::before_update(old, new),
+        _ => {}
+    }
+    if ["configmaps", "secrets"].contains(&kind.storage) {
+        immutable(kind, old, new)?;
+    }
+    match subresource {
+        "status" => {
+            meta::carry(new, old, "spec");
+            Ok(())
+        }
+        "" => {
+            if kind.has("status") {
+                meta::carry(new, old, "status");
+            }
+            Ok(())
+        }
+        _ => Err(StatusError::method_not_allowed()),
+    }
+}
+
+fn immutable(kind: &Kind, old: &Value, new: &Value) -> Result<(), StatusError> {
+    if !meta::flag(old, "/immutable") {
+        return Ok(());
+    }
+    let changed = ["data", "binaryData", "immutable"]
+        .into_iter()
+        .find(|field| old.get(field) != new.get(field));
+    let Some(field) = changed else {
+        return Ok(());
+    };
+    let cause = FieldError::forbidden(field, "field is immutable when `immutable` is set");
+    Err(StatusError::invalid(kind, meta::name(old), vec![cause]))
+}
+
+/// What follows an update.
+pub(crate) fn after_update(shared: &Shared, kind: &Kind, object: &Value, store: &mut Store) {
+    if kind.is("certificatesigningrequests") {
+        certificate::sign(shared, object, store);
+    }
+}
+
+/// What follows a removal.
+pub(crate) fn after_delete(kind: &Kind, object: &Value, store: &mut Store) {
+    let namespace = meta::namespace(object);
+    let is_ending = store
+        .get("namespaces", "", namespace)
+        .is_some_and(|found| meta::is_deleting(found));
+    if kind.namespaced && is_ending && store.is_namespace_empty(namespace) {
+        store.remove("namespaces", "", namespace);
+    }
+}
+
+/// True when an object that is being deleted and has no finalizers left goes by that alone.
+pub(crate) fn may_vanish(kind: &Kind, object: &Value, store: &Store) -> bool {
+    if kind.is("namespaces") {
+        return store.is_namespace_empty(meta::name(object));
+    }
+    true
+}
+
+/// Counts `metadata.generation` up, for kinds that have one.
+pub(crate) fn next_generation(object: &mut Value) {
+    if let Some(generation) = meta::number(object, "/metadata/generation").filter(|n| *n > 0) {
+        object["metadata"]["generation"] = json!(generation + 1);
+    }
+}

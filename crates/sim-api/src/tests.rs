@@ -1,0 +1,58 @@
+//! The server as its clients see it: over connections in memory, with paused time.
+
+mod certificates;
+mod client;
+mod deletion;
+mod faults;
+mod listing;
+mod logs;
+mod reviews;
+mod rules;
+mod storm;
+mod watching;
+mod writing;
+
+use serde_json::{Value, json};
+
+use self::client::TestClient;
+use crate::{SimApi, SimApiConfig, User};
+
+/// A server with the settings of tests.
+async fn server() -> SimApi {
+    SimApi::start(SimApiConfig::default()).await.unwrap()
+}
+
+/// A server and a client of it that is an administrator.
+async fn pair() -> (SimApi, TestClient) {
+    let api = server().await;
+    let client = TestClient::new(&api).await;
+    (api, client)
+}
+
+/// A client that is a node.
+async fn node_client(api: &SimApi, node: &str) -> TestClient {
+    api.add_token(node, User::node(node));
+    TestClient::new(api).await.with_token(node)
+}
+
+fn pod(name: &str) -> Value {
+    json!({
+        "metadata": { "name": name, "labels": { "app": name } },
+        "spec": { "containers": [{ "name": "main", "image": "web:1" }] },
+    })
+}
+
+fn pod_on(name: &str, node: &str) -> Value {
+    let mut pod = pod(name);
+    pod["spec"]["nodeName"] = node.into();
+    pod
+}
+
+fn ready_node(name: &str) -> Value {
+    json!({
+        "metadata": { "name": name },
+        "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
+    })
+}
+
+const PODS: &str = "/api/v1/namespaces/default/pods";

@@ -1,0 +1,120 @@
+//! Logs, which come from the node.
+
+use std::{sync::Arc, time::Duration};
+
+use http::Method;
+use http_body_util::BodyExt as _;
+use rustls::{
+    RootCertStore, ServerConfig,
+    pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer},
+    server::WebPkiClientVerifier,
+};
+use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+};
+use tokio_rustls::TlsAcceptor;
+
+use super::{PODS, TestClient, pod_on, server};
+use crate::{SimApi, authority, base64};
+
+/// A node that answers one request with its own first line and the name of who asks.
+async fn node(api: &SimApi) -> u16 {
+    let identity = api
+        .server_certificate(&["127.0.0.1"], Duration::from_secs(3600))
+        .unwrap();
+    let key: String = identity
+        .key_pem
+        .lines()
+        .filter(|line| !line.contains("-----"))
+        .collect();
+    let mut roots = RootCertStore::empty();
+    roots.add(authority::der(&api.ca_pem()).unwrap()).unwrap();
+    let verifier =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), authority::provider());
+    let config = ServerConfig::builder_with_provider(authority::provider())
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_client_cert_verifier(verifier.build().unwrap())
+        .with_single_cert(
+            vec![authority::der(&identity.certificate_pem).unwrap()],
+            PrivateKeyDer::from(PrivatePkcs8KeyDer::from(base64::decode(&key).unwrap())),
+        )
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let mut stream = acceptor.accept(stream).await.unwrap();
+        let shown = stream.get_ref().1.peer_certificates().unwrap();
+        let user = authority::user_of(&shown[0]).unwrap();
+        let mut head = vec![0; 4096];
+        let length = stream.read(&mut head).await.unwrap();
+        let head = String::from_utf8_lossy(&head[..length]);
+        let body = format!("{} by {}", head.lines().next().unwrap(), user.name);
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        stream.shutdown().await.unwrap();
+    });
+    port
+}
+
+#[tokio::test]
+async fn a_log_is_read_from_the_pod_s_node_as_the_server() {
+    let api = server().await;
+    let port = node(&api).await;
+    api.create(
+        "nodes",
+        &json!({
+            "metadata": { "name": "n" },
+            "status": {
+                "addresses": [{ "type": "InternalIP", "address": "127.0.0.1" }],
+                "daemonEndpoints": { "kubeletEndpoint": { "Port": port } },
+            },
+        }),
+    )
+    .unwrap();
+    api.create("pods", &pod_on("web", "n")).unwrap();
+    let mut client = TestClient::new(&api).await;
+    let path = format!("{PODS}/web/log?tailLines=3&sinceTime=2026-01-01T00:00:00Z&pretty=true");
+    let answer = client
+        .try_send(Method::GET, &path, "", String::new())
+        .await
+        .unwrap();
+    assert_eq!(answer.status(), 200);
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(
+        std::str::from_utf8(&body).unwrap(),
+        "GET /containerLogs/default/web/main?sinceTime=2026-01-01T00%3A00%3A00Z&tailLines=3 \
+         HTTP/1.1 by kube-apiserver-kubelet-client"
+    );
+}
+
+#[tokio::test]
+async fn the_container_must_be_clear() {
+    let api = server().await;
+    let mut pod = pod_on("web", "n");
+    pod["spec"]["containers"] = json!([
+        { "name": "a", "image": "web:1" },
+        { "name": "b", "image": "web:1" },
+    ]);
+    api.create("pods", &pod).unwrap();
+    let mut client = TestClient::new(&api).await;
+    for (query, code, message) in [
+        (
+            "",
+            400,
+            "a container name must be specified for pod web, choose one of: [a b]",
+        ),
+        ("?container=c", 400, "container c is not valid for pod web"),
+        ("?container=a", 404, r#"nodes "n" not found"#),
+    ] {
+        let (found, error) = client.get(&format!("{PODS}/web/log{query}")).await;
+        assert_eq!((found, error["message"].as_str()), (code, Some(message)));
+    }
+}

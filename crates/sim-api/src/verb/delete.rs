@@ -1,0 +1,282 @@
+//! Deletion: of pods in two steps, of all else at once.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::{
+    Kind, StatusError, clock, event_form, meta, request::Request, selection::Selection,
+    state::Shared, store::Store, strategy, user::User,
+};
+
+/// How something is to be deleted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct DeleteOptions {
+    /// Seconds a pod gets to end.
+    pub(crate) grace: Option<i64>,
+    /// Only the object of that UID.
+    pub(crate) uid: Option<String>,
+    /// Only at that resource version.
+    pub(crate) version: Option<String>,
+    pub(crate) dry_run: bool,
+}
+
+impl DeleteOptions {
+    fn read(request: &Request) -> Result<Self, StatusError> {
+        let mut options = Self {
+            grace: request
+                .query
+                .number("gracePeriodSeconds")?
+                .and_then(|seconds| i64::try_from(seconds).ok()),
+            dry_run: request.is_dry_run(),
+            ..Self::default()
+        };
+        if !request.body.is_empty() {
+            options.take(&request.object("", "DeleteOptions")?);
+        }
+        Ok(options)
+    }
+
+    /// Takes what a DeleteOptions object says.
+    pub(crate) fn take(&mut self, body: &Value) {
+        self.grace = meta::number(body, "/gracePeriodSeconds").or(self.grace);
+        let text = |place| Some(meta::text(body, place).to_owned()).filter(|text| !text.is_empty());
+        self.uid = text("/preconditions/uid");
+        self.version = text("/preconditions/resourceVersion");
+        self.dry_run |= !meta::entries(body, "/dryRun").is_empty();
+    }
+}
+
+pub(super) fn delete(shared: &Shared, request: &Request) -> Result<Value, StatusError> {
+    let target = &request.target;
+    if target.subresource.is_some() {
+        return Err(StatusError::method_not_allowed());
+    }
+    let options = DeleteOptions::read(request)?;
+    shared.with_store(|store| {
+        let place = (target.kind, target.namespace(), target.name());
+        delete_object(shared, store, &request.user, place, &options)
+    })
+}
+
+pub(super) fn delete_collection(shared: &Shared, request: &Request) -> Result<Value, StatusError> {
+    let (kind, options) = (request.kind(), DeleteOptions::read(request)?);
+    let selection = Selection::read(&request.target, &request.query)?;
+    shared.with_store(|store| {
+        let objects = store.list(kind.storage, request.target.namespace.as_deref());
+        let mut items = Vec::new();
+        for object in objects.iter().filter(|object| selection.admits(object)) {
+            let place = (kind, meta::namespace(object), meta::name(object));
+            delete_object(shared, store, &request.user, place, &options)?;
+            items.push(event_form::shown(kind, object));
+        }
+        Ok(json!({
+            "kind": format!("{}List", kind.kind),
+            "apiVersion": kind.api_version(),
+            "metadata": { "resourceVersion": store.version().to_string() },
+            "items": items,
+        }))
+    })
+}
+
+/// Deletes one object, given by kind, namespace and name, or begins to.
+pub(crate) fn delete_object(
+    shared: &Shared,
+    store: &mut Store,
+    user: &User,
+    (kind, namespace, name): (&'static Kind, &str, &str),
+    options: &DeleteOptions,
+) -> Result<Value, StatusError> {
+    let old = store.get(kind.storage, namespace, name).cloned();
+    let old = old.ok_or_else(|| StatusError::not_found(kind, name))?;
+    if shared.config().node_restriction {
+        strategy::check_node_may_delete(kind, &old, user)?;
+    }
+    check_preconditions(kind, &old, options)?;
+    if options.dry_run {
+        return Ok(event_form::shown(kind, &old));
+    }
+    let now = shared.clock.now();
+    let wait = if kind.is("pods") {
+        grace(&old, options, now)
+    } else {
+        Wait::Over
+    };
+    let mut object = Value::clone(&old);
+    match wait {
+        Wait::Unchanged => return Ok(event_form::shown(kind, &old)),
+        Wait::Until { at, seconds } => {
+            let first = !meta::is_deleting(&old);
+            let metadata = meta::fields(&mut object, "metadata");
+            metadata.insert("deletionTimestamp".to_owned(), clock::seconds(at).into());
+            metadata.insert("deletionGracePeriodSeconds".to_owned(), seconds.into());
+            if first {
+                strategy::next_generation(&mut object);
+            }
+            if seconds > 0 {
+                return Ok(event_form::shown(kind, &store.put(kind.storage, object)));
+            }
+        }
+        Wait::Over => {}
+    }
+    if kind.is("pods") {
+        watch_over_removal(shared, user, &old);
+    }
+    let has_finalizers = !meta::entries(&object, "/metadata/finalizers").is_empty();
+    if has_finalizers || kind.is("namespaces") {
+        let metadata = meta::fields(&mut object, "metadata");
+        metadata
+            .entry("deletionTimestamp")
+            .or_insert_with(|| clock::seconds(now).into());
+        metadata.insert("deletionGracePeriodSeconds".to_owned(), 0.into());
+        if kind.is("namespaces") {
+            object["status"]["phase"] = "Terminating".into();
+        }
+        let kept = store.put(kind.storage, object);
+        if kind.is("namespaces") {
+            empty(shared, store, user, name)?;
+        }
+        return Ok(event_form::shown(kind, &kept));
+    }
+    let last = store.remove(kind.storage, namespace, name);
+    strategy::after_delete(kind, &old, store);
+    if kind.is("pods") {
+        let last = last.as_deref().unwrap_or(&old);
+        return Ok(event_form::shown(kind, last));
+    }
+    Ok(json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {
+            "name": name, "group": kind.group, "kind": kind.plural, "uid": meta::uid(&old),
+        },
+    }))
+}
+
+fn check_preconditions(
+    kind: &Kind,
+    object: &Value,
+    options: &DeleteOptions,
+) -> Result<(), StatusError> {
+    let name = meta::name(object);
+    if let Some(uid) = options
+        .uid
+        .as_deref()
+        .filter(|uid| *uid != meta::uid(object))
+    {
+        let why = format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object \
+             might have been deleted and then recreated",
+            meta::uid(object)
+        );
+        return Err(StatusError::conflict(kind, name, &why));
+    }
+    let current = meta::text(object, "/metadata/resourceVersion");
+    if let Some(version) = options
+        .version
+        .as_deref()
+        .filter(|wanted| *wanted != current)
+    {
+        let why = format!(
+            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion \
+             in record ({current}). The object might have been modified"
+        );
+        return Err(StatusError::conflict(kind, name, &why));
+    }
+    Ok(())
+}
+
+enum Wait {
+    /// The object stays as it is.
+    Unchanged,
+    /// It is marked, and goes now if there is no grace.
+    Until { at: Timestamp, seconds: i64 },
+    /// It was marked with no grace before.
+    Over,
+}
+
+/// How long a pod may stay. A second request can only shorten that.
+fn grace(pod: &Value, options: &DeleteOptions, now: Timestamp) -> Wait {
+    let wanted = options.grace.map(|grace| if grace < 0 { 1 } else { grace });
+    let after = |start: Timestamp, seconds| start + SignedDuration::from_secs(seconds);
+    if meta::is_deleting(pod) {
+        let before = meta::number(pod, "/metadata/deletionGracePeriodSeconds").unwrap_or(0);
+        if before == 0 {
+            return Wait::Over;
+        }
+        let Some(seconds) = wanted.filter(|wanted| *wanted < before) else {
+            return Wait::Unchanged;
+        };
+        let end: Option<Timestamp> = meta::text(pod, "/metadata/deletionTimestamp").parse().ok();
+        let at = after(end.unwrap_or(now), seconds - before);
+        if at < now {
+            let seconds = seconds.min(1);
+            return Wait::Until { at: now, seconds };
+        }
+        return Wait::Until { at, seconds };
+    }
+    let own = meta::number(pod, "/spec/terminationGracePeriodSeconds").unwrap_or(0);
+    let is_bound = !meta::text(pod, "/spec/nodeName").is_empty();
+    let has_ended = ["Succeeded", "Failed"].contains(&meta::text(pod, "/status/phase"));
+    let seconds = if is_bound && !has_ended {
+        wanted.unwrap_or(own)
+    } else {
+        0
+    };
+    let seconds = if seconds < 0 { 1 } else { seconds };
+    Wait::Until {
+        at: after(now, seconds),
+        seconds,
+    }
+}
+
+/// A node may remove a pod only once nothing of it runs.
+fn watch_over_removal(shared: &Shared, user: &User, pod: &Value) {
+    if user.node_name().is_none() {
+        return;
+    }
+    let mut oracle = shared.oracle();
+    let at = shared.clock.elapsed();
+    let is_mirror = pod
+        .pointer("/metadata/annotations/kubernetes.io~1config.mirror")
+        .is_some();
+    let lists = ["/status/initContainerStatuses", "/status/containerStatuses"];
+    let mut statuses = lists.iter().flat_map(|list| meta::entries(pod, list));
+    let running = statuses.find(|status| status.pointer("/state/running").is_some());
+    if let Some(status) = running.filter(|_| !is_mirror) {
+        let name = meta::text(status, "/name");
+        oracle.violated(at, pod, format!("removed while container {name} ran"));
+    }
+    if !is_mirror && !meta::is_deleting(pod) {
+        oracle.violated(
+            at,
+            pod,
+            "removed by its node without having been asked to".to_owned(),
+        );
+    }
+    if let Some(what) = oracle.delete_hook.clone().and_then(|hook| hook(pod)) {
+        oracle.violated(at, pod, what);
+    }
+}
+
+/// Deletes what a namespace holds, then the namespace, unless something stays.
+fn empty(
+    shared: &Shared,
+    store: &mut Store,
+    user: &User,
+    namespace: &str,
+) -> Result<(), StatusError> {
+    let kinds = crate::KINDS.iter();
+    let kinds = kinds.filter(|kind| kind.namespaced && kind.group != "events.k8s.io");
+    for kind in kinds {
+        for object in store.list(kind.storage, Some(namespace)) {
+            let place = (kind, namespace, meta::name(&object));
+            delete_object(shared, store, user, place, &DeleteOptions::default())?;
+        }
+    }
+    if store.is_namespace_empty(namespace) {
+        store.remove("namespaces", "", namespace);
+    }
+    Ok(())
+}

@@ -1,0 +1,281 @@
+//! Watches: changes after a version, as lines of JSON, for as long as the client stays.
+//!
+//! A watch holds a position in the history and nothing else; it is advanced by the connection that
+//! sends its lines.
+
+use std::{borrow::Cow, collections::VecDeque, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::{sync::watch, time::Instant};
+
+use crate::{
+    Kind, StatusError, event_form,
+    request::Request,
+    selection::Selection,
+    state::Shared,
+    status_error::FieldError,
+    store::{Change, Compacted},
+    table::{self, Form},
+};
+
+/// A watch that has no timeout of its own ends between this and twice this.
+const MIN_TIMEOUT: Duration = Duration::from_secs(1800);
+
+/// What a client wants to follow.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    kind: &'static Kind,
+    selection: Selection,
+    position: u64,
+    /// Lines to send before anything else.
+    ready: VecDeque<Bytes>,
+    bookmarks: Option<Duration>,
+    timeout: Duration,
+    /// The first line is an error; the watch ends after it.
+    failed: bool,
+    form: Form,
+}
+
+impl Watch {
+    pub(super) fn new(
+        shared: &Shared,
+        request: &Request,
+        selection: Selection,
+    ) -> Result<Self, StatusError> {
+        let (kind, query) = (request.kind(), &request.query);
+        let config = shared.config();
+        let with_list = query.flag("sendInitialEvents")?;
+        check_options(kind, request, config.streaming_lists)?;
+        let since = query.number("resourceVersion")?.unwrap_or(0);
+        let timeout = match query.number("timeoutSeconds")? {
+            None | Some(0) => shared.dice().between(MIN_TIMEOUT, 2 * MIN_TIMEOUT),
+            Some(seconds) => Duration::from_secs(seconds),
+        };
+        let mut watch = Self {
+            kind,
+            selection,
+            position: since,
+            ready: VecDeque::new(),
+            bookmarks: query
+                .flag("allowWatchBookmarks")?
+                .then_some(config.bookmark_every),
+            timeout,
+            failed: false,
+            form: request.form,
+        };
+        shared.with_store(|store| {
+            let now = store.version();
+            if since > now {
+                return Err(StatusError::too_new(since, now));
+            }
+            if with_list || since == 0 {
+                watch.position = now;
+                // A client that says no wants only what comes.
+                let is_silent = query.get("sendInitialEvents").is_some() && !with_list;
+                let objects = if is_silent {
+                    Vec::new()
+                } else {
+                    store.list(kind.storage, None)
+                };
+                for object in objects {
+                    if watch.selection.admits(&object) {
+                        let line = watch.line("ADDED", &object, shared.clock.now());
+                        watch.ready.push_back(line);
+                    }
+                }
+                if with_list && watch.bookmarks.is_some() {
+                    let line = watch.bookmark(true);
+                    watch.ready.push_back(line);
+                }
+            } else if let Err(gone) = store.since(since).map(drop) {
+                watch.fail(gone);
+            }
+            Ok(())
+        })?;
+        Ok(watch)
+    }
+
+    /// Begins it.
+    pub(crate) fn begin(self, shared: &Arc<Shared>) -> Watching {
+        let now = Instant::now();
+        Watching {
+            shared: Arc::clone(shared),
+            changes: shared.changes(),
+            deadline: now + self.timeout,
+            next_bookmark: self.bookmarks.map(|every| now + every),
+            stalls: None,
+            watch: self,
+        }
+    }
+
+    /// The client comes too late: what it asks for is forgotten.
+    pub(crate) fn expire(&mut self) {
+        self.fail(Compacted {
+            oldest: self.position + 1,
+        });
+    }
+
+    fn fail(&mut self, gone: Compacted) {
+        let message = format!(
+            "too old resource version: {} ({})",
+            self.position, gone.oldest
+        );
+        let status = StatusError::expired(message).to_json();
+        self.ready.clear();
+        self.ready.push_back(line("ERROR", &status));
+        self.failed = true;
+    }
+
+    /// The line for an object.
+    fn line(&self, what: &str, object: &Value, now: Timestamp) -> Bytes {
+        let shown = match self.form {
+            Form::Object => event_form::seen(self.kind, object),
+            Form::Table => {
+                let version = &object["metadata"]["resourceVersion"];
+                let metadata = json!({ "resourceVersion": version });
+                Cow::Owned(table::table(self.kind, &[object], &metadata, now))
+            }
+        };
+        line(what, &shown)
+    }
+
+    fn bookmark(&self, ends_initial: bool) -> Bytes {
+        let mut metadata = json!({ "resourceVersion": self.position.to_string() });
+        if ends_initial {
+            metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
+        }
+        let object = json!({
+            "kind": self.kind.kind,
+            "apiVersion": self.kind.api_version(),
+            "metadata": metadata,
+        });
+        line("BOOKMARK", &object)
+    }
+
+    /// What a change means to this watch: objects can come into and leave a selection.
+    fn told(&self, change: &Change, now: Timestamp) -> Option<Bytes> {
+        if change.storage != self.kind.storage {
+            return None;
+        }
+        let old = change.old.as_deref();
+        let was_in = old.is_some_and(|old| self.selection.admits(old));
+        let is_in = !change.removed && self.selection.admits(&change.new);
+        match (was_in, is_in) {
+            (false, false) => None,
+            (false, true) => Some(self.line("ADDED", &change.new, now)),
+            (true, true) => Some(self.line("MODIFIED", &change.new, now)),
+            (true, false) if change.removed => Some(self.line("DELETED", &change.new, now)),
+            (true, false) => {
+                // The client gets the state that it knew, at the version of the change.
+                let mut last = Value::clone(old?);
+                last["metadata"]["resourceVersion"] = change.version.to_string().into();
+                Some(self.line("DELETED", &last, now))
+            }
+        }
+    }
+}
+
+fn line(what: &str, object: &Value) -> Bytes {
+    format!("{{\"type\":\"{what}\",\"object\":{object}}}\n").into()
+}
+
+fn check_options(kind: &Kind, request: &Request, streaming: bool) -> Result<(), StatusError> {
+    let query = &request.query;
+    let has_match = !query.text("resourceVersionMatch").is_empty();
+    let forbidden = |field: &str, message: &str| {
+        let cause = FieldError::forbidden(field, message);
+        Err(StatusError::invalid(kind, "", vec![cause]))
+    };
+    let asked = query.get("sendInitialEvents").is_some();
+    if asked && !streaming {
+        let message = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is \
+                       enabled";
+        return forbidden("sendInitialEvents", message);
+    }
+    if query.flag("sendInitialEvents")? && query.text("resourceVersionMatch") != "NotOlderThan" {
+        let message = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+        return forbidden("resourceVersionMatch", message);
+    }
+    if has_match && !asked {
+        let message = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is \
+                       provided";
+        return forbidden("resourceVersionMatch", message);
+    }
+    Ok(())
+}
+
+/// A watch that goes on.
+pub(crate) struct Watching {
+    shared: Arc<Shared>,
+    changes: watch::Receiver<u64>,
+    deadline: Instant,
+    next_bookmark: Option<Instant>,
+    /// From then on nothing is sent, and the watch does not end.
+    stalls: Option<Instant>,
+    watch: Watch,
+}
+
+impl Watching {
+    /// Ends it after that time.
+    pub(crate) fn end_after(&mut self, after: Duration) {
+        self.deadline = self.deadline.min(Instant::now() + after);
+    }
+
+    /// Sends nothing more after that time.
+    pub(crate) fn stall_after(&mut self, after: Duration) {
+        self.stalls = Some(Instant::now() + after);
+    }
+
+    /// The next lines; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            let now = Instant::now();
+            if self.stalls.is_some_and(|stalls| stalls <= now) {
+                std::future::pending::<()>().await;
+            }
+            if let Some(line) = self.watch.ready.pop_front() {
+                return Some(line);
+            }
+            if self.watch.failed || self.deadline <= now {
+                return None;
+            }
+            self.changes.mark_unchanged();
+            self.read_on();
+            if !self.watch.ready.is_empty() {
+                continue;
+            }
+            if self.next_bookmark.is_some_and(|at| at <= now) {
+                self.next_bookmark = self.watch.bookmarks.map(|every| now + every);
+                return Some(self.watch.bookmark(false));
+            }
+            let until = [Some(self.deadline), self.next_bookmark, self.stalls];
+            let until = until.into_iter().flatten().min().unwrap_or(self.deadline);
+            // Both may be dropped: the position is kept in `watch`.
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => {}
+                changed = self.changes.changed() => if changed.is_err() {
+                    return None;
+                },
+            }
+        }
+    }
+
+    /// Takes the changes since the position.
+    fn read_on(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        shared.with_store(|store| {
+            let now = store.version();
+            let changes = match store.since(self.watch.position) {
+                Ok(changes) => changes,
+                Err(gone) => return self.watch.fail(gone),
+            };
+            let lines: Vec<Bytes> = changes
+                .filter_map(|change| self.watch.told(change, shared.clock.now()))
+                .collect();
+            self.watch.ready.extend(lines);
+            self.watch.position = now;
+        });
+    }
+}

@@ -1,0 +1,87 @@
+//! The API server is away, restarts, or does not know the node any more.
+
+use sim_api::Restart;
+
+use crate::joined::{Joined, WAITS, condition, pod, restarts};
+use crate::outside::TIMEOUT;
+
+#[test]
+fn pods_run_on_without_the_api_server_and_the_newest_status_goes_out_when_it_is_back() {
+    let mut joined = Joined::start("worker");
+    joined.create(&pod("web", WAITS));
+    joined.create(&pod("doomed", WAITS));
+    joined.wait_ready("web");
+    joined.wait_ready("doomed");
+    joined.cluster.api().set_down(true);
+
+    // A container ends meanwhile, and the agent is killed and started again.
+    let container = joined.truth.running("doomed", "main").unwrap().unwrap();
+    let pid = joined.truth.pid(&container.id).unwrap();
+    rubelet_testbed::cleanup::processes::kill(pid).unwrap();
+    let again = |_: &rubelet_testbed::Agent| {
+        let now = joined.truth.running("doomed", "main")?;
+        Ok(now.filter(|now| now.id != container.id).map(drop))
+    };
+    joined
+        .agent
+        .wait_for("the container is started again", TIMEOUT, again)
+        .unwrap();
+    let before = joined.truth.running("web", "main").unwrap().unwrap().id;
+    joined.agent.kill9().unwrap();
+    joined.agent.start().unwrap();
+    let unconfirmed = |agent: &rubelet_testbed::Agent| {
+        let pods = agent.pods()?;
+        let marked = |pod: &serde_json::Value| {
+            pod["metadata"]["annotations"]["rubelet.dev/unconfirmed"] == "true"
+        };
+        Ok((pods.iter().filter(|pod| marked(pod)).count() == 2).then_some(()))
+    };
+    joined
+        .agent
+        .wait_for("the pods as they were known last", TIMEOUT, unconfirmed)
+        .unwrap();
+
+    joined.cluster.api().set_down(false);
+    let seen = joined.wait_pod("doomed", "its restart is known", |pod| restarts(pod) == 1);
+    assert_eq!(seen["status"]["phase"], "Running");
+    joined.agent.wait_ready(TIMEOUT).unwrap();
+    let after = joined.truth.running("web", "main").unwrap().unwrap().id;
+    assert_eq!(
+        after, before,
+        "nothing restarts because the API server was away"
+    );
+    for name in ["web", "doomed"] {
+        joined
+            .kubectl
+            .stdout(&["delete", "pod", name, "--timeout=60s"]);
+    }
+    joined.wait_empty();
+    joined.cluster.no_violations().unwrap();
+}
+
+#[test]
+fn a_restart_of_the_api_server_and_a_deleted_node_object_are_no_trouble() {
+    let joined = Joined::start("worker");
+    joined.create(&pod("web", WAITS));
+    joined.wait_ready("web");
+    let before = joined.truth.running("web", "main").unwrap().unwrap().id;
+    joined.cluster.wait(joined.cluster.api().restart(Restart {
+        down: std::time::Duration::from_secs(1),
+        lose_history: true,
+    }));
+    joined.create(&pod("later", WAITS));
+    joined.wait_ready("later");
+
+    let uid = |joined: &Joined| {
+        let node = joined.cluster.api().get("nodes", "", "worker");
+        node.map(|node| node["metadata"]["uid"].clone())
+    };
+    let first = uid(&joined);
+    joined.kubectl.stdout(&["delete", "node", "worker"]);
+    joined.wait_object(("nodes", "", "worker"), "registered again", |node| {
+        Some(&node["metadata"]["uid"]) != first.as_ref() && condition(node, "Ready") == "True"
+    });
+    let after = joined.truth.running("web", "main").unwrap().unwrap().id;
+    assert_eq!(after, before);
+    joined.cluster.no_violations().unwrap();
+}

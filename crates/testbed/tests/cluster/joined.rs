@@ -1,0 +1,166 @@
+//! A node that has joined, and the words to ask about it.
+
+use rubelet_testbed::agent::AgentBuilder;
+use rubelet_testbed::{Agent, Cluster, Containerd, CriTruth, wait};
+use serde_json::{Value, json};
+
+use crate::outside::TIMEOUT;
+use crate::outside::kubectl::Kubectl;
+
+/// The image that every test has.
+pub(crate) const IMAGE: &str = "localhost/rubelet/busybox:1";
+
+/// A cluster of one node.
+pub(crate) struct Joined {
+    pub(crate) kubectl: Kubectl,
+    pub(crate) agent: Agent,
+    pub(crate) truth: CriTruth,
+    pub(crate) cluster: Cluster,
+    _containerd: Containerd,
+}
+
+impl Joined {
+    /// Starts all of it and waits until the node is ready.
+    pub(crate) fn start(name: &str) -> Self {
+        Self::start_with(name, |builder| builder)
+    }
+
+    /// The same with an agent that is set up further.
+    pub(crate) fn start_with(
+        name: &str,
+        configure: impl FnOnce(AgentBuilder) -> AgentBuilder,
+    ) -> Self {
+        let containerd = Containerd::start().unwrap();
+        let cluster = Cluster::start().unwrap();
+        let builder = cluster.join(Agent::builder(&containerd), name).unwrap();
+        let joined = Self {
+            kubectl: Kubectl::with(&cluster.admin_kubeconfig()),
+            agent: configure(builder).start().unwrap(),
+            truth: containerd.truth().unwrap(),
+            cluster,
+            _containerd: containerd,
+        };
+        joined.wait_node_ready(name);
+        joined
+    }
+
+    /// Waits until the node says that it is ready.
+    pub(crate) fn wait_node_ready(&self, name: &str) {
+        self.wait_object(("nodes", "", name), "ready", |node| {
+            condition(node, "Ready") == "True"
+        });
+    }
+
+    /// Waits until an object is as wanted.
+    pub(crate) fn wait_object(
+        &self,
+        object: (&str, &str, &str),
+        what: &str,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Value {
+        let wanted = |seen: Option<&Value>| seen.is_some_and(&wanted);
+        let waited = self
+            .cluster
+            .wait(self.cluster.api().wait_for(object, TIMEOUT, wanted));
+        let seen = waited.unwrap_or_else(|error| panic!("{what}: {error}\n{}", self.log_end()));
+        seen.unwrap()
+    }
+
+    /// Waits until a pod of the default namespace is as wanted.
+    pub(crate) fn wait_pod(
+        &self,
+        name: &str,
+        what: &str,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Value {
+        self.wait_object(("pods", "default", name), what, wanted)
+    }
+
+    /// Waits until a pod is ready.
+    pub(crate) fn wait_ready(&self, name: &str) -> Value {
+        self.wait_pod(name, "ready", |pod| condition(pod, "Ready") == "True")
+    }
+
+    /// Waits until an object is gone.
+    pub(crate) fn wait_gone(&self, name: &str) {
+        let gone = |seen: Option<&Value>| seen.is_none();
+        let object = ("pods", "default", name);
+        let waited = self
+            .cluster
+            .wait(self.cluster.api().wait_for(object, TIMEOUT, gone));
+        waited.unwrap_or_else(|error| panic!("{name} goes: {error}\n{}", self.log_end()));
+    }
+
+    /// Creates a pod of the default namespace.
+    pub(crate) fn create(&self, pod: &Value) {
+        self.cluster.api().create("pods", pod).unwrap();
+    }
+
+    /// Waits until the runtime has no pod any more.
+    pub(crate) fn wait_empty(&self) {
+        let empty = |_: &Agent| {
+            let left = self.truth.sandboxes()?.len();
+            Ok((left == 0).then_some(()))
+        };
+        self.agent
+            .wait_for("the runtime is empty", TIMEOUT, empty)
+            .unwrap();
+    }
+
+    fn log_end(&self) -> String {
+        let log = std::fs::read_to_string(self.agent.log_path()).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(40)..].join("\n")
+    }
+}
+
+/// A pod with one container that runs this script.
+pub(crate) fn pod(name: &str, script: &str) -> Value {
+    json!({
+        "metadata": { "name": name, "namespace": "default", "labels": { "app": name } },
+        "spec": {
+            "terminationGracePeriodSeconds": 2,
+            "containers": [{
+                "name": "main",
+                "image": IMAGE,
+                "imagePullPolicy": "IfNotPresent",
+                "command": ["sh", "-c", script],
+            }],
+        },
+    })
+}
+
+/// A script that runs until it is told to end.
+pub(crate) const WAITS: &str = "trap 'exit 0' TERM; echo begins; while :; do sleep 0.1; done";
+
+/// The status of a condition; empty if there is none.
+pub(crate) fn condition(object: &Value, kind: &str) -> String {
+    let conditions = object["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    let found = conditions.find(|condition| condition["type"] == kind);
+    found
+        .and_then(|condition| condition["status"].as_str())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// Restarts of the first container.
+pub(crate) fn restarts(pod: &Value) -> u64 {
+    let count = &pod["status"]["containerStatuses"][0]["restartCount"];
+    count.as_u64().unwrap_or_default()
+}
+
+/// Waits until a command of kubectl prints what is wanted.
+pub(crate) fn wait_stdout(
+    kubectl: &Kubectl,
+    words: &[&str],
+    wanted: impl Fn(&str) -> bool,
+) -> String {
+    let mut last = String::new();
+    let seen = wait::until(&format!("kubectl {words:?}"), TIMEOUT, || {
+        let output = kubectl.run(words);
+        last = format!("{}{}", output.stdout, output.stderr);
+        Ok((output.code == 0 && wanted(&output.stdout)).then_some(output.stdout))
+    });
+    seen.unwrap_or_else(|error| panic!("{error}: {last}"))
+}
