@@ -2,7 +2,7 @@
 
 use std::{sync::OnceLock, time::Duration};
 
-use prometheus::{Gauge, Histogram, HistogramVec, IntCounterVec};
+use prometheus::{Gauge, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge};
 
 use super::make::{FAST_BUCKETS, Maker};
 
@@ -15,6 +15,23 @@ const SYNC_BUCKETS: &[f64] = &[
     0.010, 0.050, 0.100, 0.500, 1.0, 5.0, 10.0, 20.0, 30.0, 45.0, 60.0,
 ];
 
+/// Buckets of upstream's lives of certificates: a minute to four years, in seconds.
+const ROTATION_BUCKETS: &[f64] = &[
+    60.0,
+    3_600.0,
+    14_400.0,
+    86_400.0,
+    604_800.0,
+    2_592_000.0,
+    7_776_000.0,
+    15_552_000.0,
+    31_104_000.0,
+    124_416_000.0,
+];
+
+/// How many there were so far.
+type Count = Box<dyn Fn() -> u64 + Send + Sync>;
+
 /// Seconds until a certificate expires.
 type Ttl = Box<dyn Fn() -> f64 + Send + Sync>;
 
@@ -26,6 +43,12 @@ pub struct ApiMetrics {
     status_sync: Histogram,
     client_ttl: (Gauge, OnceLock<Ttl>),
     server_ttl: (Gauge, OnceLock<Ttl>),
+    /// Renewals of the client certificate that failed.
+    pub client_renew_errors: IntCounter,
+    /// Renewals of the certificate of the node's port that failed.
+    pub server_renew_errors: IntCounter,
+    server_rotation: Histogram,
+    events_dropped: (IntGauge, OnceLock<Count>),
 }
 
 impl ApiMetrics {
@@ -54,6 +77,26 @@ impl ApiMetrics {
             ),
             client_ttl: ttl(maker, "client", "client"),
             server_ttl: ttl(maker, "server", "serving"),
+            client_renew_errors: maker.counter(
+                "kubelet_certificate_manager_client_expiration_renew_errors",
+                "Counter of certificate renewal errors.",
+            ),
+            server_renew_errors: maker.counter(
+                "kubelet_server_expiration_renew_errors",
+                "Counter of certificate renewal errors.",
+            ),
+            server_rotation: maker.histogram(
+                "kubelet_certificate_manager_server_rotation_seconds",
+                "Histogram of the number of seconds the previous certificate lived before being rotated.",
+                ROTATION_BUCKETS,
+            ),
+            events_dropped: (
+                maker.gauge(
+                    "rubelet_events_dropped",
+                    "Events that never reached the API server since the agent started, other than those of one object beyond its share.",
+                ),
+                OnceLock::new(),
+            ),
         }
     }
 
@@ -69,11 +112,25 @@ impl ApiMetrics {
         let _ = self.server_ttl.1.set(Box::new(ttl));
     }
 
+    /// The certificate of the node's port was replaced, which had lived for so long.
+    pub fn server_rotated(&self, lived: Duration) {
+        self.server_rotation.observe(lived.as_secs_f64());
+    }
+
+    /// How many events were dropped, asked for when somebody reads.
+    pub fn set_events_dropped(&self, count: impl Fn() -> u64 + Send + Sync + 'static) {
+        // Set once: an agent has one.
+        let _ = self.events_dropped.1.set(Box::new(count));
+    }
+
     /// Brings the numbers up to date that are asked for.
     pub(super) fn look(&self) {
         for (gauge, ttl) in [&self.client_ttl, &self.server_ttl] {
             gauge.set(ttl.get().map_or(f64::INFINITY, |ttl| ttl()));
         }
+        let (gauge, count) = &self.events_dropped;
+        let count = count.get().map_or(0, |count| count());
+        gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// A request to the API server was answered, or failed.

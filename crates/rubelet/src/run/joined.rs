@@ -11,7 +11,10 @@ use std::{
     future::Future,
     net::IpAddr,
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock, atomic::AtomicU64},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -115,7 +118,7 @@ impl Cluster {
             rotate: config.rotate_certificates,
             options: options.clone(),
             notice: notice.clone(),
-            hooks: Hooks::default(),
+            hooks: hooks(metrics),
         });
         let (expiry, wall) = (certificate.expiry(), clock.clone());
         metrics
@@ -317,6 +320,12 @@ impl Cluster {
         }));
         let (qps, burst) = (rate(config.event_record_qps), config.event_burst);
         let burst = u32::try_from(burst).unwrap_or(0);
+        let dropped = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&dropped);
+        parts
+            .metrics
+            .api
+            .set_events_dropped(move || counted.load(Ordering::Relaxed));
         tasks.spawn(events::run(EventParts {
             // Events have a limit of their own and must not use up that of pods.
             client: client.with_limits(0.0, 0, Duration::from_secs(30)),
@@ -324,8 +333,17 @@ impl Cluster {
             node_name,
             qps,
             burst,
-            dropped: Arc::new(AtomicU64::new(0)),
+            dropped,
         }));
+    }
+}
+
+/// Counts renewals of the client certificate.
+fn hooks(metrics: &Arc<NodeMetrics>) -> Hooks {
+    let failed = Arc::clone(metrics);
+    Hooks {
+        failed: Arc::new(move || failed.api.client_renew_errors.inc()),
+        ..Hooks::default()
     }
 }
 

@@ -148,7 +148,7 @@ impl Port {
                 dns_only: resolved.gates.enabled("AllowDNSOnlyNodeCSR"),
                 clock: wall,
                 notice: Notice::new("serving certificate"),
-                hooks: Hooks::default(),
+                hooks: self.hooks(),
             };
             let (certificate, task) = serving
                 .start()
@@ -188,6 +188,15 @@ impl Port {
         let cert_dir = PathBuf::from(flags.cert_dir());
         let certificate = self.certificate(resolved, &cert_dir, &wall(clock))?;
         Ok(self.with(resolved, clock, certificate, None, Arc::new(AlwaysAllow)))
+    }
+
+    /// Counts renewals of the port's certificate.
+    fn hooks(&self) -> Hooks {
+        let (failed, rotated) = (Arc::clone(&self.metrics), Arc::clone(&self.metrics));
+        Hooks {
+            failed: Arc::new(move || failed.api.server_renew_errors.inc()),
+            rotated: Arc::new(move |lived| rotated.api.server_rotated(lived)),
+        }
     }
 
     fn certificate(
