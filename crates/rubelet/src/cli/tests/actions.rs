@@ -277,7 +277,7 @@ fn a_status_that_waits_is_coloured_by_what_it_is() {
         "name": "main", "ready": false, "restartCount": 0,
         "state": { "waiting": { "reason": "ContainerCreating" } },
     }));
-    let soon = rubelet_server::clock::now() + jiff::SignedDuration::from_mins(150);
+    let soon = rubelet_server::clock::now() + jiff::SignedDuration::from_secs(150 * 60 + 30);
     starting["metadata"]["annotations"] =
         json!({ "rubelet.dev/next-try": json!({ "main": soon.to_string() }).to_string() });
     agent.node.put(Resource::Pods, starting);
