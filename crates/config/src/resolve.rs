@@ -218,13 +218,6 @@ impl Resolved {
         value
     }
 
-    /// The answer of `/configz`: what is in effect, in upstream's spelling. What has no default and was
-    /// not given is left out.
-    #[must_use]
-    pub fn configz(&self) -> Value {
-        json!({ "kubeletconfig": self.config.to_value() })
-    }
-
     /// Every value with its origin, in the order of the table of fields. Entries of mappings stand
     /// alone, because each may have its own origin.
     #[must_use]

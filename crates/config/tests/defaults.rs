@@ -192,7 +192,7 @@ fn configz_shows_every_default_and_what_was_given() {
         flags: &flags,
     })
     .unwrap();
-    let shown = &resolved.configz()["kubeletconfig"];
+    let shown = &resolved.config.to_value();
     let mut expected = upstream();
     expected["kind"] = json!("KubeletConfiguration");
     expected["apiVersion"] = json!("kubelet.config.k8s.io/v1beta1");

@@ -212,7 +212,7 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
             log_path: Arc::new(move |pod, container, count| host.log_path(pod, container, count)),
             node_name: Arc::clone(&node.name),
             node_ips: Arc::clone(&node.ips),
-            config: resolved.configz(),
+            config: resolved.config.to_value(),
             first_version: u64::try_from(clock.now().as_microsecond()).unwrap_or_default(),
         },
         &mut tasks,

@@ -27,7 +27,9 @@ fn the_port_lets_in_who_may_and_nobody_else() {
         assert!(metrics.contains(name), "{name}");
     }
     let config = proxied("/configz").stdout;
-    assert!(config.starts_with("{\"kubeletconfig\":{"), "{config}");
+    let config: serde_json::Value = serde_json::from_str(&config).unwrap();
+    let authorization = &config["kubeletconfig"]["authorization"];
+    assert_eq!(authorization["mode"], "Webhook", "{config}");
 
     // As somebody else: kubectl can talk to the node itself, too.
     let ca = joined.cluster.path("ca.crt").display().to_string();
