@@ -30,9 +30,10 @@ pub(super) async fn status(
     let mut versions = pods.versions();
     let mut last = String::new();
     loop {
+        // First: what changes while the boards are read is looked at again.
+        versions.mark_unchanged();
         let problem = api_server.borrow_and_update().clone();
         let text = summary(&pods, &runtime.borrow_and_update(), problem.as_deref());
-        versions.mark_unchanged();
         if text != last {
             send(&[NotifyState::Status(&text)]);
             last = text;
