@@ -299,12 +299,17 @@ fn kills_during_the_first_start_of_pods_leave_each_container_exactly_once() {
 
 /// Nothing of the container is in any of its cgroups.
 fn assert_no_process(containerd: &Containerd, id: &str) {
-    for cgroup in cgroups::of(containerd.scratch().tag()).unwrap() {
-        if cgroup.ends_with(id) {
+    let what = format!("no process of {id} is left");
+    let none = wait::until(&what, TIMEOUT, || {
+        let mut found = cgroups::of(containerd.scratch().tag())?;
+        found.retain(|cgroup| cgroup.ends_with(id));
+        let empty = found.iter().all(|cgroup| {
             let processes = std::fs::read_to_string(cgroup.join("cgroup.procs"));
-            assert_eq!(processes.unwrap_or_default(), "", "{}", cgroup.display());
-        }
-    }
+            processes.unwrap_or_default().is_empty()
+        });
+        Ok(empty.then_some(()))
+    });
+    none.unwrap();
 }
 
 #[test]

@@ -269,7 +269,8 @@ fn parts_of_a_log_can_be_picked() -> Result<()> {
     let node = Node::shared()?;
     let dir = node.host_dir("parts")?;
     let script = format!(
-        "seq 1 5; {}; echo late >&2; printf 'no newline'",
+        // The runtime reads the two streams on their own: what is later has to be later by far.
+        "seq 1 5; {}; echo late >&2; sleep 1; printf 'no newline'",
         until("go")
     );
     let mut spec = with(
