@@ -4,7 +4,8 @@
 //! - [`mount`], [`mountinfo`]: mounts and what is mounted.
 //! - [`machine`]: capacity and identity of the machine. [`identity`]: what its system calls itself.
 //! - [`usage`]: how much of memory, disks and processes is in use. [`address`]: IP addresses.
-//! - [`alloc`]: keeps the allocator small. The only place with `unsafe`.
+//! - [`alloc`]: keeps the allocator small. [`text`]: keeps the program's code small. The only places
+//!   with `unsafe`.
 
 pub mod address;
 pub mod alloc;
@@ -13,6 +14,7 @@ pub mod identity;
 pub mod machine;
 pub mod mount;
 pub mod mountinfo;
+pub mod text;
 pub mod usage;
 
 pub use cgroup::{CgroupFs, CgroupLayout, Removal};

@@ -12,6 +12,7 @@ mod observe;
 mod parts;
 mod port;
 mod preflight;
+mod quiet;
 
 use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 
@@ -241,6 +242,7 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
         api_problem,
     ));
     tasks.spawn(notify::watchdog(agent.heartbeats.clone()));
+    tasks.spawn(quiet::give_back(Arc::clone(&agent.pods)));
     agent.run_pods(wanted);
     let port = port.map(|port| {
         let view = Arc::clone(&view) as _;
