@@ -54,6 +54,11 @@ struct Seen {
 }
 
 impl ApiState {
+    /// Whether the API server has named this pod.
+    pub(super) fn knows(&self, uid: &PodUid) -> bool {
+        self.pods.contains_key(uid)
+    }
+
     /// What follows from a change.
     pub(super) fn apply(&mut self, change: Change<Json>, node_name: &str) -> Vec<Told> {
         let mut told = Vec::new();

@@ -82,6 +82,17 @@ impl StoredPods {
         }
     }
 
+    /// The pods that are kept.
+    pub(super) async fn uids(&self) -> Vec<PodUid> {
+        let folder = self.inner.folder.clone();
+        let listed = tokio::task::spawn_blocking(move || {
+            let names = files(&folder).into_iter();
+            let stems = names.filter_map(|path| Some(path.file_stem()?.to_str()?.into()));
+            stems.collect()
+        });
+        listed.await.unwrap_or_default()
+    }
+
     /// All pods that are kept. What can't be read is put aside.
     pub(super) async fn load(&self) -> Vec<Box<RawValue>> {
         let folder = self.inner.folder.clone();
@@ -120,6 +131,11 @@ fn make_folder(folder: &Path) -> io::Result<()> {
 }
 
 fn load(folder: &Path) -> Vec<Box<RawValue>> {
+    let files = files(folder).into_iter();
+    files.filter_map(|path| load_one(&path)).collect()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
@@ -129,8 +145,9 @@ fn load(folder: &Path) -> Vec<Box<RawValue>> {
         }
     };
     let files = entries.flatten().map(|entry| entry.path());
-    let records = files.filter(|path| path.extension().is_some_and(|end| end == "json"));
-    records.filter_map(|path| load_one(&path)).collect()
+    files
+        .filter(|path| path.extension().is_some_and(|end| end == "json"))
+        .collect()
 }
 
 fn load_one(path: &Path) -> Option<Box<RawValue>> {

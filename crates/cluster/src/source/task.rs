@@ -3,7 +3,6 @@
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use rubelet_api::pod::{Pod, PodSource};
-use rubelet_base::PodUid;
 use rubelet_kube::{Change, Client, WatchTarget, Watcher};
 use rubelet_kubelet::{
     events::{EventType, Recorder},
@@ -123,7 +122,7 @@ impl Source {
         let first = !self.confirmed && told.iter().any(|told| matches!(told, Told::Complete));
         if first {
             self.confirmed = true;
-            self.forget_unconfirmed().await;
+            self.forget_gone().await;
         }
         let mut news = Vec::new();
         for told in &told {
@@ -191,20 +190,15 @@ impl Source {
         Some(Arc::new(pod))
     }
 
-    /// The API server tells now what is to run: what it does not name has gone meanwhile.
-    async fn forget_unconfirmed(&self) {
-        let known: BTreeSet<PodUid> = {
-            let rows = self.parts.desired.borrow();
-            rows.pods.values().map(|pod| pod.uid.clone()).collect()
-        };
-        if !known.is_empty() {
+    /// The API server tells now what is to run: what is kept of other pods has gone meanwhile.
+    async fn forget_gone(&self) {
+        if !self.parts.desired.borrow().pods.is_empty() {
             info!("The API server can be reached again");
         }
-        let kept = self.stored.load().await;
-        let kept = kept.iter().filter_map(|json| glance(json).ok());
-        for uid in known.into_iter().chain(kept.map(|seen| seen.api.uid)) {
-            // Those that it names are written again.
-            self.stored.put(uid, None);
+        for uid in self.stored.uids().await {
+            if !self.state.knows(&uid) {
+                self.stored.put(uid, None);
+            }
         }
     }
 }

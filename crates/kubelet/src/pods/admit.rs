@@ -9,24 +9,51 @@ use rubelet_api::{
 use tracing::info;
 
 use super::table::PodTable;
-use crate::{cluster_view::Rejection, events::EventType, pleg::RuntimePod, pod_task::PodEntry};
+use crate::{
+    cluster_view::Rejection, events::EventType, pleg::RuntimePod, pod_task::PodEntry,
+    records::PodRecord,
+};
+
+/// What is known of a pod from before.
+pub(super) struct Memory {
+    /// What its task goes on from.
+    pub(super) record: Option<PodRecord>,
+    /// It was taken in at an earlier time.
+    taken_in: bool,
+}
 
 impl PodTable {
+    /// What this node remembers of a pod; what the cluster has of it stands in for a record that
+    /// was lost.
+    pub(super) async fn remember(&self, pod: &Pod) -> Memory {
+        let context = self.context();
+        if let Some(record) = context.records.load(&pod.uid).await {
+            return Memory {
+                record: Some(record),
+                taken_in: true,
+            };
+        }
+        let published = context.cluster.published(&pod.uid);
+        Memory {
+            taken_in: published
+                .as_ref()
+                .is_some_and(|status| status.phase != Phase::Pending),
+            record: published.map(|status| PodRecord::of_status(&pod.name, status)),
+        }
+    }
+
     /// Whether a pod without a task may have one. What was taken in once is not judged again: not
     /// what the runtime holds, not what has a record, not what the cluster has seen running.
-    pub(super) async fn admit(
+    pub(super) fn admit(
         &self,
         pod: &Arc<Pod>,
+        memory: &Memory,
         runtime: &[RuntimePod],
     ) -> Result<(), Rejection> {
-        let context = self.context();
-        let published = context.cluster.published(&pod.uid);
-        let known = runtime.iter().any(|found| found.uid == pod.uid)
-            || published.is_some_and(|status| status.phase != Phase::Pending)
-            || context.records.load(&pod.uid).await.is_some();
-        if known {
+        if memory.taken_in || runtime.iter().any(|found| found.uid == pod.uid) {
             return Ok(());
         }
+        let context = self.context();
         let active = |pod: &Arc<Pod>| {
             let entry = context.board.get(&pod.uid);
             entry.is_none_or(|entry| !entry.status.phase.is_terminal())

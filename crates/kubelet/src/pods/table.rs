@@ -21,6 +21,7 @@ use tokio::{
 use tracing::{error, info};
 
 use super::{
+    admit::Memory,
     decide::{TableAction, TableSnapshot, TaskView, decide},
     orphan,
 };
@@ -29,7 +30,6 @@ use crate::{
     heartbeat::{HEARTBEAT, Heartbeat},
     pleg::{RelistState, RuntimePod},
     pod_task::{Control, PodBoard, PodContext, PodEntry, PodTask, TaskEnd},
-    records::PodRecord,
 };
 
 /// What each source wants, level-triggered.
@@ -180,12 +180,12 @@ impl PodTable {
             {
                 continue;
             }
-            let record = self.context.records.load(uid).await;
+            let memory = self.remember(pod).await;
             let now = self.context.clock.now();
-            let status = record
-                .map(|old| old.status)
-                .or_else(|| self.context.cluster.published(uid))
-                .unwrap_or_else(|| waiting(pod, &self.context.settings, now));
+            let status = memory.record.map_or_else(
+                || waiting(pod, &self.context.settings, now),
+                |old| old.status,
+            );
             let (pod, why) = (Arc::clone(pod), Vec::new());
             board.set(
                 uid.clone(),
@@ -255,11 +255,12 @@ impl PodTable {
     async fn apply(&mut self, action: TableAction, runtime: &[RuntimePod]) {
         match action {
             TableAction::Spawn(pod) => {
-                if let Err(rejection) = self.admit(&pod, runtime).await {
+                let memory = self.remember(&pod).await;
+                if let Err(rejection) = self.admit(&pod, &memory, runtime) {
                     return self.reject(&pod, &rejection);
                 }
                 info!(pod = %pod.name, uid = %pod.uid, source = pod.source.as_str(), "Pod is wanted");
-                self.spawn(Arc::clone(&pod), Some(pod), None).await;
+                self.spawn(Arc::clone(&pod), Some(pod), None, memory).await;
             }
             TableAction::Update(pod) => {
                 if let Some(entry) = self.tasks.get_mut(&pod.uid) {
@@ -283,23 +284,33 @@ impl PodTable {
             }
             TableAction::SpawnRemoval(pod, grace) => {
                 info!(pod = %pod.name, uid = %pod.uid, ?grace, "Pod is to be deleted");
-                self.spawn(pod, None, Some(grace)).await;
+                let memory = self.remember(&pod).await;
+                self.spawn(pod, None, Some(grace), memory).await;
             }
             TableAction::RemoveOrphan(found) => {
                 info!(pod = %found.name, uid = %found.uid, "The runtime holds a pod that no source wants");
                 let pod = Arc::new(orphan::pod_of(&found, &self.node_name));
                 let grace = pod.spec.termination_grace_period;
-                self.spawn(pod, None, Some(grace)).await;
+                let memory = self.remember(&pod).await;
+                self.spawn(pod, None, Some(grace), memory).await;
             }
             TableAction::RemoveLeftover(uid) => {
                 info!(%uid, "The folder of a pod that no source wants is left over");
                 let pod = Arc::new(orphan::leftover(&uid, &self.node_name));
-                self.spawn(pod, None, Some(orphan::DEFAULT_GRACE)).await;
+                let memory = self.remember(&pod).await;
+                self.spawn(pod, None, Some(orphan::DEFAULT_GRACE), memory)
+                    .await;
             }
         }
     }
 
-    async fn spawn(&mut self, pod: Arc<Pod>, running: Option<Arc<Pod>>, remove: Option<Duration>) {
+    async fn spawn(
+        &mut self,
+        pod: Arc<Pod>,
+        running: Option<Arc<Pod>>,
+        remove: Option<Duration>,
+        memory: Memory,
+    ) {
         let uid = pod.uid.clone();
         let control = match remove {
             Some(grace) => Control::Remove {
@@ -309,19 +320,19 @@ impl PodTable {
             None => Control::Run(Arc::clone(&pod)),
         };
         let (sender, receiver) = watch::channel(control);
-        let mut record = self.context.records.load(&uid).await;
-        if record.is_none()
-            && let Some(status) = self.context.cluster.published(&uid)
-        {
-            record = Some(PodRecord::of_status(&pod.name, status));
-        }
         let view = TaskView {
             name: pod.name.clone(),
             running,
             grace: remove.unwrap_or_default(),
         };
         let intents = self.context.intents.watch(&uid).await;
-        let task = PodTask::new(Arc::clone(&self.context), pod, receiver, intents, record);
+        let task = PodTask::new(
+            Arc::clone(&self.context),
+            pod,
+            receiver,
+            intents,
+            memory.record,
+        );
         let id = self.running.spawn(task.run()).id();
         self.by_id.insert(id, uid.clone());
         self.tasks.insert(
