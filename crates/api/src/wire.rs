@@ -98,8 +98,13 @@ pub fn status_json(status: &PodStatus, qos: QosClass, context: &WireContext<'_>)
 }
 
 /// RFC 3339 in whole seconds, as Kubernetes writes times.
+#[must_use]
+pub fn seconds(timestamp: Timestamp) -> String {
+    timestamp.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
 fn time(timestamp: Timestamp) -> Value {
-    timestamp.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into()
+    seconds(timestamp).into()
 }
 
 fn text(fields: &mut Map<String, Value>, name: &str, value: &str) {

@@ -2,23 +2,25 @@
 
 use std::ops::Range;
 
-/// A sequence of numbers that a seed decides (SplitMix64).
+use rubelet_base::SplitMix;
+
+/// A sequence of numbers that a seed decides.
 #[derive(Debug, Clone)]
-pub struct Dice(u64);
+pub struct Dice(SplitMix);
 
 impl Dice {
     /// The numbers of `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix::new(seed))
     }
 
     /// The numbers of one decision: the `count`th of rule `rule`. Other rules and calls have no
     /// part in it, so a rule decides alike whatever stands beside it.
     pub(crate) fn for_decision(seed: u64, rule: usize, count: u64) -> Self {
-        let mut by_rule = Self(seed ^ (rule as u64).wrapping_mul(0xa076_1d64_78bd_642f));
+        let mut by_rule = Self::new(seed ^ (rule as u64).wrapping_mul(0xa076_1d64_78bd_642f));
         let mixed = by_rule.next();
-        Self(mixed ^ count.wrapping_mul(0xe703_7ed1_a0b4_28db))
+        Self::new(mixed ^ count.wrapping_mul(0xe703_7ed1_a0b4_28db))
     }
 
     /// The next number.
@@ -27,11 +29,7 @@ impl Dice {
         reason = "an iterator would have an end to check for"
     )]
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.next()
     }
 
     /// A number from 0 to `limit` - 1; 0 if `limit` is 0.

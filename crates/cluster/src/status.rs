@@ -30,6 +30,7 @@ mod tests;
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
+use rubelet_api::wire::seconds;
 use rubelet_kube::Client;
 use rubelet_kubelet::{clock::Clock, pod_task::PodBoard};
 use serde_json::Value;
@@ -103,5 +104,5 @@ pub async fn run(parts: StatusParts) {
 
 /// RFC 3339 in whole seconds, as the API server keeps times.
 fn time(at: Timestamp) -> Value {
-    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into()
+    seconds(at).into()
 }

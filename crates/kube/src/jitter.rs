@@ -5,20 +5,19 @@ use std::{
     time::Duration,
 };
 
-/// A sequence of numbers that looks random (SplitMix64).
+use rubelet_base::SplitMix;
+
+/// A sequence of numbers that looks random.
 #[derive(Debug, Clone)]
-pub(crate) struct Jitter(u64);
+pub(crate) struct Jitter(SplitMix);
 
 impl Jitter {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix::new(seed))
     }
 
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.next()
     }
 
     /// `base`, up to twice as long.

@@ -9,6 +9,7 @@ use std::{
 use jiff::Timestamp;
 use rubelet_api::pod::Pod;
 use rubelet_base::{PodName, PodUid};
+use serde_json::{Value, json};
 use tracing::info;
 
 use crate::{board::Board, clock::Clock};
@@ -54,6 +55,35 @@ pub enum Subject {
     Manifest(Box<str>),
     /// The node.
     Node(Box<str>),
+}
+
+impl Subject {
+    /// The namespace of its events: that of the pod, `default` where the object has none.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        match self {
+            Self::Pod { name, .. } => &name.namespace,
+            Self::Manifest(_) | Self::Node(_) => "default",
+        }
+    }
+}
+
+/// `involvedObject` of an event about a pod.
+#[must_use]
+pub fn pod_reference(name: &PodName, uid: Option<&PodUid>, field_path: &str) -> Value {
+    let mut involved = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": *name.namespace,
+        "name": *name.name,
+    });
+    if let Some(uid) = uid {
+        involved["uid"] = uid.as_str().into();
+    }
+    if !field_path.is_empty() {
+        involved["fieldPath"] = field_path.into();
+    }
+    involved
 }
 
 /// One event, or several equal ones.

@@ -1,24 +1,22 @@
-//! Chance that is the same in every run: a small generator with a seed (`SplitMix64`).
+//! Chance that is the same in every run: numbers with a seed.
 
 use std::time::Duration;
 
+use rubelet_base::SplitMix;
+
 /// Seeded chance.
 #[derive(Debug, Clone)]
-pub(crate) struct Dice(u64);
+pub(crate) struct Dice(SplitMix);
 
 impl Dice {
     /// Equal seeds give equal numbers.
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix::new(seed))
     }
 
     /// The next number.
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.next()
     }
 
     /// True in that share of cases, from 0 to 1.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rubelet_base::SplitMix;
 use rubelet_cri::{ContainerEvent, v1};
 
 use crate::Subject;
@@ -168,21 +169,17 @@ impl EventOdds {
     }
 }
 
-/// Random numbers that are the same for the same seed (splitmix64).
+/// Random numbers that are the same for the same seed.
 #[derive(Debug, Clone)]
-pub(crate) struct Dice(u64);
+pub(crate) struct Dice(SplitMix);
 
 impl Dice {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix::new(seed))
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.next()
     }
 
     /// Any number below `end`, which is not zero.

@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 pub use builder::AgentBuilder;
+pub(crate) use builder::free_port;
 pub use notify::Notification;
 
 use crate::command::output_of;

@@ -10,7 +10,7 @@ use sim_api::{Credentials, SimApi, SimApiConfig, User};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::agent::AgentBuilder;
+use crate::agent::{AgentBuilder, free_port};
 
 /// How long certificates last.
 const LIFETIME: Duration = Duration::from_secs(24 * 3600);
@@ -163,13 +163,6 @@ impl Cluster {
 
 fn flag(name: &str, path: &Path) -> String {
     format!("--{name}={}", path.display())
-}
-
-/// A port of this address that nobody listens on now.
-fn free_port(ip: IpAddr) -> Result<u16> {
-    let listener = std::net::TcpListener::bind((ip, 0));
-    let listener = listener.with_context(|| format!("no port is free on {ip}"))?;
-    Ok(listener.local_addr()?.port())
 }
 
 /// The machine's own address. Nothing is sent: connecting a UDP socket only chooses a route, and the

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use rubelet_testbed::containerd::{HostPorts, Line};
+use rubelet_testbed::status::is_ready;
 use rubelet_testbed::{Agent, Cluster, Containerd, clock, images, proc, wait};
 use serde_json::{Value, json};
 
@@ -89,12 +90,6 @@ fn until(
         Ok(pods.iter().all(&wanted).then_some(()))
     });
     waited.with_context(|| agent.circumstances())
-}
-
-fn is_ready(pod: &Value) -> bool {
-    let conditions = pod["status"]["conditions"].as_array();
-    let mut conditions = conditions.into_iter().flatten();
-    conditions.any(|one| one["type"] == "Ready" && one["status"] == "True")
 }
 
 /// A pod of one container that waits, and ends at SIGTERM.

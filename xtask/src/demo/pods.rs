@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use rubelet_testbed::Agent;
+use rubelet_testbed::status::is_ready;
 use serde_json::Value;
 
 /// Waits until the pod is ready.
@@ -44,14 +45,6 @@ fn wait(
     agent.wait_for(&format!("the pod {name} {what}"), timeout, |agent| {
         Ok(agent.pod(name)?.filter(&wanted).map(drop))
     })
-}
-
-fn is_ready(pod: &Value) -> bool {
-    let conditions = pod["status"]["conditions"].as_array();
-    conditions
-        .into_iter()
-        .flatten()
-        .any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
 fn restarts(pod: &Value) -> u64 {

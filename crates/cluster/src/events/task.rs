@@ -155,7 +155,7 @@ async fn send<A: EventApi>(
     outgoing: &Outgoing,
     node_name: &str,
 ) -> Result<(), CallError> {
-    let namespace = wire::namespace(&outgoing.event);
+    let namespace = outgoing.event.subject.namespace();
     let change = || client.patch(namespace, wire::name(&outgoing.name), wire::patch(outgoing));
     if outgoing.repeats {
         match change().await {

@@ -1,21 +1,13 @@
 //! Events as core/v1 Events.
 
-use jiff::Timestamp;
-use rubelet_kubelet::events::{Event, Subject};
+use rubelet_api::wire::seconds;
+use rubelet_kubelet::events::{Subject, pod_reference};
 use serde_json::{Value, json};
 
 use super::state::Outgoing;
 
 /// The longest name that an object may have.
 const MAX_NAME: usize = 253;
-
-/// The namespace of an event: that of its pod, `default` where the object has none.
-pub(super) fn namespace(event: &Event) -> &str {
-    match &event.subject {
-        Subject::Pod { name, .. } => &name.namespace,
-        Subject::Manifest(_) | Subject::Node(_) => "default",
-    }
-}
 
 /// `metadata.name`. The recorder puts a number behind the object's name, which may make it too
 /// long; the number is what tells two events apart.
@@ -35,21 +27,7 @@ pub(super) fn object(outgoing: &Outgoing, node_name: &str) -> Value {
             name,
             uid,
             field_path,
-        } => {
-            let mut involved = json!({
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "namespace": *name.namespace,
-                "name": *name.name,
-            });
-            if let Some(uid) = uid {
-                involved["uid"] = uid.as_str().into();
-            }
-            if !field_path.is_empty() {
-                involved["fieldPath"] = field_path.to_string().into();
-            }
-            involved
-        }
+        } => pod_reference(name, uid.as_ref(), field_path),
         // A manifest is no object of the cluster: what is said of it, is said of its node.
         Subject::Manifest(origin) => {
             if !message.contains(&**origin) {
@@ -62,7 +40,7 @@ pub(super) fn object(outgoing: &Outgoing, node_name: &str) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": { "name": name(&outgoing.name), "namespace": namespace(event) },
+        "metadata": { "name": name(&outgoing.name), "namespace": event.subject.namespace() },
         "involvedObject": involved,
         "reason": *event.reason,
         "message": message,
@@ -92,9 +70,4 @@ pub(super) fn patch(outgoing: &Outgoing) -> Value {
         patch["message"] = outgoing.message.to_string().into();
     }
     patch
-}
-
-/// RFC 3339 in whole seconds, as the API writes times.
-fn seconds(at: Timestamp) -> Value {
-    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into()
 }

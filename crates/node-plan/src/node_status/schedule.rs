@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use rubelet_base::SplitMix;
+
 /// When the last report was sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReportSchedule {
@@ -29,7 +31,7 @@ impl ReportSchedule {
 
 /// Numbers that look random and differ between nodes, for delays that must not fall together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chance(u64);
+pub struct Chance(SplitMix);
 
 impl Chance {
     /// The numbers of a node. `salt` tells its tasks apart.
@@ -39,17 +41,13 @@ impl Chance {
         let seed = node.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
         });
-        Self(seed ^ salt.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        let salted = seed ^ salt.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self(SplitMix::new(salted))
     }
 
     /// The next number, from 0 to less than 1.
     pub fn next_unit(&mut self) -> f64 {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let top = u32::try_from((word ^ (word >> 31)) >> 32).unwrap_or(u32::MAX);
+        let top = u32::try_from(self.0.next() >> 32).unwrap_or(u32::MAX);
         f64::from(top) / (f64::from(u32::MAX) + 1.0)
     }
 }

@@ -2,14 +2,14 @@
 
 use std::{
     fs,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket},
+    net::{IpAddr, Ipv4Addr},
     path::Path,
     sync::Arc,
 };
 
 use anyhow::{Context as _, bail};
 use rubelet_config::{Flags, Resolved};
-use rubelet_host::{CgroupFs, Machine};
+use rubelet_host::{CgroupFs, Machine, address};
 use tracing::{info, warn};
 
 /// The machine as a node.
@@ -35,7 +35,10 @@ impl Node {
         }
         let mut ips = flags.node_ips();
         if ips.is_empty() {
-            ips = outward_addresses();
+            ips = address::outward();
+        }
+        if ips.is_empty() {
+            ips.push(Ipv4Addr::LOCALHOST.into());
         }
         Ok(Self {
             name: name.into(),
@@ -44,31 +47,6 @@ impl Node {
             cgroups,
         })
     }
-}
-
-/// The addresses that traffic to the outside would carry: that of the default route first. No
-/// packet is sent: connecting a UDP socket only chooses a route. The peers are documentation
-/// addresses (RFC 5737, RFC 3849).
-fn outward_addresses() -> Vec<IpAddr> {
-    let local = |from: IpAddr, to: IpAddr| {
-        let socket = UdpSocket::bind((from, 0)).ok()?;
-        socket.connect((to, 9)).ok()?;
-        let ip = socket.local_addr().ok()?.ip();
-        (!ip.is_unspecified() && !ip.is_loopback()).then_some(ip)
-    };
-    let v4 = local(
-        Ipv4Addr::UNSPECIFIED.into(),
-        Ipv4Addr::new(192, 0, 2, 1).into(),
-    );
-    let v6 = local(
-        Ipv6Addr::UNSPECIFIED.into(),
-        Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(),
-    );
-    let mut found: Vec<IpAddr> = v4.into_iter().chain(v6).collect();
-    if found.is_empty() {
-        found.push(Ipv4Addr::LOCALHOST.into());
-    }
-    found
 }
 
 /// Makes the agent one of the last processes that the kernel kills for want of memory.

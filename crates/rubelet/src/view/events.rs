@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use rubelet_kubelet::events::{Event, Subject};
+use rubelet_api::wire::seconds;
+use rubelet_kubelet::events::{Event, Subject, pod_reference};
 use rubelet_server::Object;
 use serde_json::{Value, json};
 
 /// An event, drawn when somebody asks for it.
 pub(super) fn object(event: Arc<Event>, node_name: Arc<str>) -> Object {
-    let namespace = match &event.subject {
-        Subject::Pod { name, .. } => name.namespace.to_string(),
-        Subject::Manifest(_) | Subject::Node(_) => "default".to_owned(),
-    };
+    let namespace = event.subject.namespace().to_owned();
     let name = event.name.clone();
     Object::new(&namespace.clone(), &name, move || {
         render(&event, &namespace, &node_name)
@@ -25,21 +22,7 @@ fn render(event: &Event, namespace: &str, node_name: &str) -> Value {
             name,
             uid,
             field_path,
-        } => {
-            let mut involved = json!({
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "namespace": *name.namespace,
-                "name": *name.name,
-            });
-            if let Some(uid) = uid {
-                involved["uid"] = uid.as_str().into();
-            }
-            if !field_path.is_empty() {
-                involved["fieldPath"] = field_path.to_string().into();
-            }
-            involved
-        }
+        } => pod_reference(name, uid.as_ref(), field_path),
         Subject::Manifest(origin) => json!({
             "apiVersion": "node.rubelet.dev/v1alpha1",
             "kind": "Manifest",
@@ -65,12 +48,4 @@ fn render(event: &Event, namespace: &str, node_name: &str) -> Value {
         "count": event.count,
         "eventTime": Value::Null,
     })
-}
-
-/// RFC 3339 in whole seconds, as the API writes times.
-fn seconds(at: Timestamp) -> Value {
-    Timestamp::from_second(at.as_second())
-        .unwrap_or(at)
-        .to_string()
-        .into()
 }

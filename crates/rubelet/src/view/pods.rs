@@ -70,7 +70,7 @@ fn draw(entry: &PodEntry, intents: &Intents, node_ips: &[IpAddr], runtime: &str)
         // Whole seconds, rounded up: no time of this kind says "now" before it is.
         let times = times.into_iter().map(|(name, at)| {
             let up = rubelet_pod_plan::after(at, Duration::from_nanos(999_999_999));
-            let text = up.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+            let text = rubelet_api::wire::seconds(up);
             (name.into_string(), Value::from(text))
         });
         let times: serde_json::Map<_, _> = times.collect();

@@ -1,7 +1,7 @@
 //! Setting an agent up: its folders, configuration file, flags and environment.
 
 use std::ffi::OsString;
-use std::net::TcpListener;
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -144,7 +144,7 @@ impl AgentBuilder {
         }
         // The kubelet wants its root cgroup to be there.
         cgroups::create(self.scratch.tag())?;
-        let healthz_port = free_port()?;
+        let healthz_port = free_port(Ipv4Addr::LOCALHOST.into())?;
         let config = serde_json::to_string_pretty(&self.whole_config(&dir, healthz_port))?;
         std::fs::write(dir.join(CONFIG), config)?;
         let notify = dir.join(NOTIFY_SOCKET);
@@ -234,8 +234,9 @@ fn free_dir(scratch: &Scratch) -> Result<PathBuf> {
     unreachable!("some number is free")
 }
 
-/// A port of 127.0.0.1 that nobody listens on now.
-fn free_port() -> Result<u16> {
-    let listener = TcpListener::bind("127.0.0.1:0").context("no port is free on 127.0.0.1")?;
+/// A port of this address that nobody listens on now.
+pub(crate) fn free_port(ip: IpAddr) -> Result<u16> {
+    let listener = TcpListener::bind((ip, 0));
+    let listener = listener.with_context(|| format!("no port is free on {ip}"))?;
     Ok(listener.local_addr()?.port())
 }

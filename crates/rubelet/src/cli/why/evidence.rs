@@ -1,6 +1,7 @@
 //! What the headline is drawn from, container by container.
 
 use jiff::Timestamp;
+use rubelet_api::wire::seconds as time;
 
 use super::words::{ago, between, exit, in_time, reason, span, times};
 use crate::explain::{
@@ -77,11 +78,6 @@ pub(super) fn of(pod: &PodExplanation) -> String {
         lines.add(1, format!("last plan: {why}"));
     }
     lines.0
-}
-
-/// A time in whole seconds.
-fn time(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 fn gate(gate: &Gate) -> String {

@@ -77,7 +77,7 @@ pub(super) async fn restart(
             "name": **name,
             "uid": entry.pod.uid.as_str(),
         },
-        "askedAt": at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        "askedAt": rubelet_api::wire::seconds(at),
         "containers": containers,
     }))
 }

@@ -1,6 +1,6 @@
 //! What was asked of a pod is shown as soon as it is kept, before the pod's task has seen it.
 
-use jiff::Timestamp;
+use rubelet_api::wire::seconds;
 use rubelet_pod_plan::{Intents, intents::ForeignCondition};
 use rubelet_server::is_agent_condition;
 use serde_json::{Value, json};
@@ -75,8 +75,4 @@ fn set(shown: &mut Value, asked: &ForeignCondition) {
             fields.remove(field);
         }
     }
-}
-
-fn seconds(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
