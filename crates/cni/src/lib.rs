@@ -1,0 +1,1 @@
+//! Networks of pods: CNI configurations, and a bridge of its own.

@@ -1,0 +1,1 @@
+//! Starts a container from an OCI specification.

@@ -1,0 +1,1 @@
+//! Images: pulling, unpacking, root file systems.

@@ -1,0 +1,1 @@
+//! The OCI runtime specification's and image configuration's types.

@@ -1,0 +1,1 @@
+//! What the embedded runtime decides: from CRI configurations to OCI specifications, states, recovery.

@@ -1,0 +1,1 @@
+//! The embedded container runtime: the CRI services on the machine itself.

@@ -1,0 +1,1 @@
+//! The supervisor of one pod's processes.
