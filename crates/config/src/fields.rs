@@ -333,8 +333,9 @@ section! {
         tracing: Option<Tracing> = None, "tracing", Counts, NotYet;
         /// Whether ephemeral storage is counted and limited.
         local_storage_capacity_isolation: bool = true, "localStorageCapacityIsolation", Counts, Partly("a node of a cluster counts ephemeral storage by it, and no pod is limited yet");
-        /// Address of the container runtime.
-        container_runtime_endpoint: String = "unix:///run/containerd/containerd.sock".to_owned(), "containerRuntimeEndpoint", Unset, Works;
+        /// Address of the container runtime. Empty: pods run on Rubelet's own runtime, see
+        /// `rubelet.runtime`.
+        container_runtime_endpoint: String = String::new(), "containerRuntimeEndpoint", Unset, Works;
         /// Address of the image service. Empty: that of the runtime.
         image_service_endpoint: String = String::new(), "imageServiceEndpoint", Unset, Works;
         /// Whether the agent refuses to start on a node with cgroup v1.

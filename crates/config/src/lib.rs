@@ -52,5 +52,5 @@ pub use markdown::{configuration_markdown, flags_help, flags_markdown};
 pub use origins::{Origin, Origins};
 pub use quantity::Quantity;
 pub use resolve::{Leaf, Resolved, Sources, drop_in_order, resolve};
-pub use rubelet_options::RubeletOptions;
+pub use rubelet_options::{EmbeddedRuntime, RubeletOptions};
 pub use warnings::Warning;

@@ -8,16 +8,20 @@ pub use flags::{flags_help, flags_markdown};
 
 use crate::field::{Effect, Field, each_leaf};
 use crate::fields::KubeletConfiguration;
+use crate::layer::RUBELET;
+use crate::rubelet_options::RubeletOptions;
 use serde_json::Value;
 
 /// The field at `path`.
 fn field_at(path: &str) -> Option<&'static Field> {
     let mut found = None;
-    each_leaf(KubeletConfiguration::FIELDS, "", &mut |known, field| {
+    let mut look = |known: &str, field: &'static Field| {
         if known == path {
             found = Some(field);
         }
-    });
+    };
+    each_leaf(KubeletConfiguration::FIELDS, "", &mut look);
+    each_leaf(RubeletOptions::FIELDS, RUBELET, &mut look);
     found
 }
 

@@ -18,6 +18,46 @@ section! {
         /// How many sandboxes and containers the runtime starts or stops at the same time. 0 means
         /// four for each processor.
         runtime_calls_at_once: u32 = 0, "runtimeCallsAtOnce", Counts, Works;
+        /// The embedded container runtime, which runs pods when `containerRuntimeEndpoint` is not
+        /// given.
+        runtime: EmbeddedRuntime = EmbeddedRuntime::default(), "runtime", Counts, Works;
+    }
+}
+
+section! {
+    /// The embedded container runtime.
+    pub struct EmbeddedRuntime {
+        /// Folder of images and of all that has to outlive a reboot.
+        root_dir: String = "/var/lib/rubelet/runtime".to_owned(), "rootDir", Unset, Works;
+        /// Folder of sockets, namespaces and all that ends with a reboot.
+        run_dir: String = "/run/rubelet/runtime".to_owned(), "runDir", Unset, Works;
+        /// Path of the unix socket on which crictl and others reach the runtime. Empty: `cri.sock`
+        /// in `runDir`. `none`: nowhere.
+        socket: String = String::new(), "socket", Unset, Works;
+        /// Name of the bridge that pods are attached to when there is no CNI configuration. Names
+        /// of all that belongs to it are made from this one.
+        bridge: String = "rubelet0".to_owned(), "bridge", Unset, Works;
+        /// Addresses for the pods on the bridge: a subnet of IPv4, one of IPv6, or both. A pod CIDR
+        /// of the node goes first. Empty: a subnet of IPv4 that is private to the machine.
+        bridge_subnets: Vec<String> = Vec::new(), "bridgeSubnets", Counts, Works;
+        /// Folder of CNI configurations. With one in it, pods get their network from it.
+        cni_conf_dir: String = "/etc/cni/net.d".to_owned(), "cniConfDir", Unset, Works;
+        /// Folders of CNI plugins.
+        cni_bin_dirs: Vec<String> = vec!["/opt/cni/bin".to_owned(), "/usr/lib/cni".to_owned()], "cniBinDirs", Counts, Works;
+        /// Cgroup above those of the processes that watch over pods.
+        cgroup: String = "/rubelet/shims".to_owned(), "cgroup", Unset, Works;
+    }
+}
+
+impl EmbeddedRuntime {
+    /// Path of the socket, if there is to be one.
+    #[must_use]
+    pub fn socket_path(&self) -> Option<String> {
+        match self.socket.as_str() {
+            "none" => None,
+            "" => Some(format!("{}/cri.sock", self.run_dir)),
+            path => Some(path.to_owned()),
+        }
     }
 }
 

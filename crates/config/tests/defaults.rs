@@ -100,7 +100,6 @@ const UPSTREAM: &str = r#"{
     "memoryReservationPolicy": "None",
     "registerNode": true,
     "localStorageCapacityIsolation": true,
-    "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
     "failCgroupV1": true,
     "userNamespaces": {"idsPerPod": 65536}
 }"#;

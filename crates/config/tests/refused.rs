@@ -66,6 +66,26 @@ fn a_bad_field_is_named_with_its_place_and_what_is_allowed() {
             "k.yaml:3:1: containerRuntimeEndpoint: must be a unix socket such as unix:///run/containerd/containerd.sock, is \"tcp://a:1\"",
         ),
         (
+            "imageServiceEndpoint: unix:///run/i.sock",
+            "k.yaml:3:1: imageServiceEndpoint: needs containerRuntimeEndpoint: the embedded runtime has its own images",
+        ),
+        (
+            "rubelet: {runtime: {bridge: a-bridge-of-mine}}",
+            "k.yaml:3:21: rubelet.runtime.bridge: must be a network interface's name of at most 15 characters, is \"a-bridge-of-mine\"",
+        ),
+        (
+            "rubelet: {runtime: {bridgeSubnets: [10.88.0.0]}}",
+            "k.yaml:3:21: rubelet.runtime.bridgeSubnets: must be subnets such as 10.88.0.0/16, has \"10.88.0.0\"",
+        ),
+        (
+            "rubelet: {runtime: {cgroup: /}}",
+            "k.yaml:3:21: rubelet.runtime.cgroup: must be an absolute path other than /, is \"/\"",
+        ),
+        (
+            "rubelet: {runtime: {socket: r.sock}}",
+            "k.yaml:3:21: rubelet.runtime.socket: must be `none` or the absolute path of a unix socket of at most 107 bytes, is \"r.sock\"",
+        ),
+        (
             "cpuCFSQuotaPeriod: 2s",
             "k.yaml:3:1: cpuCFSQuotaPeriod: must be from 1ms to 1s, is 2s",
         ),

@@ -37,6 +37,7 @@ use crate::{
     CallObserver, EndpointError, IgnoreCalls, MAX_MESSAGE_SIZE,
     channel::{Channel, Windows},
     endpoint::socket_path,
+    loader,
     status::error_from,
 };
 
@@ -90,6 +91,18 @@ impl CriClient {
     #[must_use]
     pub fn with_observer(self, observer: Arc<dyn CallObserver>) -> Self {
         Self { observer, ..self }
+    }
+
+    /// Has a runtime of our own load all images of a file on its machine: an OCI layout (a folder or
+    /// a tar archive) or a docker archive. Returns their names. No deadline: it takes as long as the
+    /// file is large.
+    ///
+    /// # Errors
+    /// `Unimplemented` from every other runtime.
+    pub async fn load_images(&self, path: &Path) -> CriResult<Vec<String>> {
+        let origin = http::Uri::from_static(ORIGIN);
+        let path = path.to_string_lossy().into_owned();
+        loader::ask(self.channel.clone(), origin, path).await
     }
 
     /// The runtime's socket.

@@ -4,6 +4,7 @@
 mod channel;
 mod client;
 mod endpoint;
+mod loader;
 mod observer;
 #[cfg(feature = "server")]
 mod server;
@@ -14,7 +15,7 @@ pub use endpoint::EndpointError;
 pub use observer::{CallObserver, IgnoreCalls};
 pub use rubelet_cri::Timeouts;
 #[cfg(feature = "server")]
-pub use server::serve;
+pub use server::{serve, serve_loading};
 
 /// The largest message either side takes, in bytes: the kubelet's limit. A list of some ten
 /// thousand containers fits.

@@ -1,6 +1,7 @@
 //! Both services of an implementor on a unix socket.
 
 mod events;
+mod loading;
 mod pieces;
 mod rpcs;
 
@@ -11,7 +12,7 @@ use hyper::{body::Incoming, server::conn::http2, service::service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rpcs::{ImageRpcs, RuntimeRpcs};
 use rubelet_cri::{
-    ImageService, RuntimeService,
+    ImageLoader, ImageService, RuntimeService,
     v1::{
         image_service_server::{self, ImageServiceServer},
         runtime_service_server::RuntimeServiceServer,
@@ -24,7 +25,7 @@ use tokio::{
 };
 use tower::Service;
 
-use crate::MAX_MESSAGE_SIZE;
+use crate::{MAX_MESSAGE_SIZE, loader};
 
 /// How long to leave a listener alone that cannot accept, usually for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -33,6 +34,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 struct Services {
     runtime: RuntimeServiceServer<RuntimeRpcs>,
     images: ImageServiceServer<ImageRpcs>,
+    loader: Option<Arc<dyn ImageLoader>>,
 }
 
 /// Serves both services to whoever connects to `listener`, until `shutdown` resolves.
@@ -48,6 +50,18 @@ pub async fn serve(
     images: Arc<dyn ImageService>,
     shutdown: impl Future<Output = ()>,
 ) {
+    serve_loading(listener, runtime, images, None, shutdown).await;
+}
+
+/// As [`serve`], and with a loader images can be brought in from files:
+/// [`CriClient::load_images`](crate::CriClient::load_images).
+pub async fn serve_loading(
+    listener: UnixListener,
+    runtime: Arc<dyn RuntimeService>,
+    images: Arc<dyn ImageService>,
+    loader: Option<Arc<dyn ImageLoader>>,
+    shutdown: impl Future<Output = ()>,
+) {
     let (stop, stopped) = watch::channel(false);
     let runtime = RuntimeRpcs {
         service: runtime,
@@ -57,6 +71,7 @@ pub async fn serve(
     let services = Services {
         runtime: RuntimeServiceServer::new(runtime).max_decoding_message_size(MAX_MESSAGE_SIZE),
         images: ImageServiceServer::new(images).max_decoding_message_size(MAX_MESSAGE_SIZE),
+        loader,
     };
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
@@ -90,12 +105,17 @@ async fn connection(stream: UnixStream, services: Services, mut stopped: watch::
         let mut services = services.clone();
         async move {
             let images = format!("/{}/", image_service_server::SERVICE_NAME);
+            if let Some(loader) = services.loader
+                && request.uri().path() == loader::METHOD
+            {
+                return Ok::<_, Infallible>(loading::answer(loader, request).await);
+            }
             let answer = if request.uri().path().starts_with(&images) {
                 services.images.call(request).await
             } else {
                 services.runtime.call(request).await
             };
-            Ok::<_, Infallible>(match answer {
+            Ok(match answer {
                 Ok(answer) => answer,
                 Err(never) => match never {},
             })

@@ -119,6 +119,17 @@ calls! {
     };
     "ContainerStats" ContainerStatsRequest ContainerStatsResponse;
     "ListContainerStats" ListContainerStatsRequest ListContainerStatsResponse;
+    "UpdatePodSandboxResources" UpdatePodSandboxResourcesRequest UpdatePodSandboxResourcesResponse;
+    "PodSandboxStats" PodSandboxStatsRequest PodSandboxStatsResponse;
+    "ListPodSandboxStats" ListPodSandboxStatsRequest ListPodSandboxStatsResponse;
+    "ListMetricDescriptors" ListMetricDescriptorsRequest ListMetricDescriptorsResponse;
+    "ListPodSandboxMetrics" ListPodSandboxMetricsRequest ListPodSandboxMetricsResponse;
+    "Exec" ExecRequest ExecResponse;
+    "Attach" AttachRequest AttachResponse;
+    "PortForward" PortForwardRequest PortForwardResponse;
+    "CheckpointContainer" CheckpointContainerRequest CheckpointContainerResponse;
+    "CheckpointPod" CheckpointPodRequest CheckpointPodResponse;
+    "RestorePod" RestorePodRequest RestorePodResponse;
     "ListImages" ListImagesRequest ListImagesResponse;
     "ImageStatus" ImageStatusRequest ImageStatusResponse;
     // As long as the registry takes; whoever asked for it can drop it.

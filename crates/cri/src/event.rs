@@ -23,6 +23,9 @@ pub struct ContainerEvent {
     pub sandbox: Option<String>,
     /// UID of the pod, from the sandbox's metadata; missing where `sandbox` is.
     pub pod_uid: Option<String>,
+    /// Position among all events of a runtime in this process; a number that is skipped was said of
+    /// the same object as a later one. The protocol has no field for it.
+    pub sequence: Option<u64>,
 }
 
 impl ContainerEvent {
@@ -48,6 +51,7 @@ impl From<v1::ContainerEventResponse> for ContainerEvent {
             created_at: message.created_at,
             pod_uid: uid.map(|metadata| metadata.uid.clone()),
             sandbox: sandbox.map(|status| status.id),
+            sequence: None,
         }
     }
 }

@@ -47,3 +47,11 @@ pub trait ImageService: Send + Sync + 'static {
         Err(CriError::unimplemented(v1::ImageFsInfoRequest::NAME))
     }
 }
+
+/// What a runtime of our own can do with images beyond the CRI: take them from a file.
+#[async_trait]
+pub trait ImageLoader: Send + Sync + 'static {
+    /// Takes all images of an OCI layout (a folder or a tar archive) or of a docker archive on the
+    /// machine of the runtime. Returns their names, or their digests where they have no name.
+    async fn load(&self, path: std::path::PathBuf) -> CriResult<Vec<String>>;
+}

@@ -4,7 +4,8 @@ use async_trait::async_trait;
 
 use crate::{Call, CriError, CriResult, EventStream, v1};
 
-/// The RPCs of `runtime.v1.RuntimeService` that a kubelet calls (Kubernetes 1.37, api.proto).
+/// The RPCs of `runtime.v1.RuntimeService` (Kubernetes 1.37, api.proto). Those that send a list in
+/// pieces are a matter of the transport.
 ///
 /// A method an implementor leaves out answers `Unimplemented`, as a runtime does that is older
 /// than the RPC. Dropping a returned future abandons the call; its effect may still happen.
@@ -166,6 +167,98 @@ pub trait RuntimeService: Send + Sync + 'static {
         _request: v1::ListContainerStatsRequest,
     ) -> CriResult<v1::ListContainerStatsResponse> {
         Err(CriError::unimplemented(v1::ListContainerStatsRequest::NAME))
+    }
+
+    /// Changes the resources of a sandbox that exists, before or after those of its containers.
+    async fn update_pod_sandbox_resources(
+        &self,
+        _request: v1::UpdatePodSandboxResourcesRequest,
+    ) -> CriResult<v1::UpdatePodSandboxResourcesResponse> {
+        Err(CriError::unimplemented(
+            v1::UpdatePodSandboxResourcesRequest::NAME,
+        ))
+    }
+
+    /// CPU, memory, network and processes of one sandbox; `NotFound` when it is gone.
+    async fn pod_sandbox_stats(
+        &self,
+        _request: v1::PodSandboxStatsRequest,
+    ) -> CriResult<v1::PodSandboxStatsResponse> {
+        Err(CriError::unimplemented(v1::PodSandboxStatsRequest::NAME))
+    }
+
+    /// CPU, memory, network and processes of the sandboxes a filter matches.
+    async fn list_pod_sandbox_stats(
+        &self,
+        _request: v1::ListPodSandboxStatsRequest,
+    ) -> CriResult<v1::ListPodSandboxStatsResponse> {
+        Err(CriError::unimplemented(
+            v1::ListPodSandboxStatsRequest::NAME,
+        ))
+    }
+
+    /// Which metrics [`list_pod_sandbox_metrics`](Self::list_pod_sandbox_metrics) may hold.
+    async fn list_metric_descriptors(
+        &self,
+        _request: v1::ListMetricDescriptorsRequest,
+    ) -> CriResult<v1::ListMetricDescriptorsResponse> {
+        Err(CriError::unimplemented(
+            v1::ListMetricDescriptorsRequest::NAME,
+        ))
+    }
+
+    /// Raw metrics of all sandboxes and their containers.
+    async fn list_pod_sandbox_metrics(
+        &self,
+        _request: v1::ListPodSandboxMetricsRequest,
+    ) -> CriResult<v1::ListPodSandboxMetricsResponse> {
+        Err(CriError::unimplemented(
+            v1::ListPodSandboxMetricsRequest::NAME,
+        ))
+    }
+
+    /// Prepares a streaming session that runs a command.
+    async fn exec(&self, _request: v1::ExecRequest) -> CriResult<v1::ExecResponse> {
+        Err(CriError::unimplemented(v1::ExecRequest::NAME))
+    }
+
+    /// Prepares a streaming session with a running container.
+    async fn attach(&self, _request: v1::AttachRequest) -> CriResult<v1::AttachResponse> {
+        Err(CriError::unimplemented(v1::AttachRequest::NAME))
+    }
+
+    /// Prepares a streaming session that forwards ports of a sandbox.
+    async fn port_forward(
+        &self,
+        _request: v1::PortForwardRequest,
+    ) -> CriResult<v1::PortForwardResponse> {
+        Err(CriError::unimplemented(v1::PortForwardRequest::NAME))
+    }
+
+    /// Writes the state of a running container into a file.
+    async fn checkpoint_container(
+        &self,
+        _request: v1::CheckpointContainerRequest,
+    ) -> CriResult<v1::CheckpointContainerResponse> {
+        Err(CriError::unimplemented(
+            v1::CheckpointContainerRequest::NAME,
+        ))
+    }
+
+    /// Writes the state of a sandbox with its containers into a file.
+    async fn checkpoint_pod(
+        &self,
+        _request: v1::CheckpointPodRequest,
+    ) -> CriResult<v1::CheckpointPodResponse> {
+        Err(CriError::unimplemented(v1::CheckpointPodRequest::NAME))
+    }
+
+    /// Makes a sandbox with its containers from such a file.
+    async fn restore_pod(
+        &self,
+        _request: v1::RestorePodRequest,
+    ) -> CriResult<v1::RestorePodResponse> {
+        Err(CriError::unimplemented(v1::RestorePodRequest::NAME))
     }
 
     /// What happens in the runtime from now on, until the stream is dropped. The request leaves

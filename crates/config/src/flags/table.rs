@@ -3,6 +3,7 @@
 mod cadvisor;
 mod fields;
 mod own;
+mod runtime;
 
 use super::{Flag, FlagKind, Role};
 
@@ -11,6 +12,7 @@ pub fn all() -> impl Iterator<Item = &'static Flag> {
     own::FLAGS
         .iter()
         .chain(fields::FLAGS)
+        .chain(runtime::FLAGS)
         .chain(cadvisor::FLAGS)
 }
 

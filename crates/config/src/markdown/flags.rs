@@ -4,6 +4,7 @@ use super::{cell, field_at, meaning, shown};
 use crate::field::Effect;
 use crate::fields::KubeletConfiguration;
 use crate::flags::{Flag, Role, all_flags};
+use crate::rubelet_options::RubeletOptions;
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -89,8 +90,12 @@ fn sentence(help: &str, reason: &str) -> String {
 }
 
 fn default_of(path: &str) -> Value {
-    let defaults = serde_json::to_value(KubeletConfiguration::default()).unwrap_or_default();
+    let (defaults, path) = match path.strip_prefix("rubelet.") {
+        Some(path) => (serde_json::to_value(RubeletOptions::default()), path),
+        None => (serde_json::to_value(KubeletConfiguration::default()), path),
+    };
     let pointer = format!("/{}", path.replace('.', "/"));
+    let defaults = defaults.unwrap_or_default();
     defaults.pointer(&pointer).cloned().unwrap_or_default()
 }
 

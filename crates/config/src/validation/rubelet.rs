@@ -1,6 +1,8 @@
 //! Rubelet's own options.
 
 use super::{Check, Verdict, broken, not_zero};
+use crate::rubelet_options::EmbeddedRuntime;
+use std::net::IpAddr;
 
 /// Longest path of a unix socket that Linux takes.
 const MAX_SOCKET_PATH: usize = 107;
@@ -22,5 +24,68 @@ pub(super) fn validate(check: &Check<'_>) -> Verdict {
             format!("must be a group's name, is {group:?}"),
         );
     }
-    not_zero("rubelet.relistPeriod", options.relist_period)
+    not_zero("rubelet.relistPeriod", options.relist_period)?;
+    runtime(&options.runtime)
+}
+
+/// Longest name of a network interface that Linux takes.
+const MAX_INTERFACE: usize = 15;
+
+fn runtime(options: &EmbeddedRuntime) -> Verdict {
+    let is_absolute = |path: &str| path.starts_with('/') && path.len() > 1 && !path.ends_with('/');
+    let folders = [
+        ("rubelet.runtime.rootDir", &options.root_dir),
+        ("rubelet.runtime.runDir", &options.run_dir),
+        ("rubelet.runtime.cniConfDir", &options.cni_conf_dir),
+        ("rubelet.runtime.cgroup", &options.cgroup),
+    ];
+    let folders = folders.into_iter().chain(
+        options
+            .cni_bin_dirs
+            .iter()
+            .map(|dir| ("rubelet.runtime.cniBinDirs", dir)),
+    );
+    for (field, path) in folders {
+        if !is_absolute(path) {
+            return broken(
+                [field],
+                format!("must be an absolute path other than /, is {path:?}"),
+            );
+        }
+    }
+    if let Some(socket) = options.socket_path()
+        && (!is_absolute(&socket) || socket.len() > MAX_SOCKET_PATH)
+    {
+        let message = format!(
+            "must be `none` or the absolute path of a unix socket of at most {MAX_SOCKET_PATH} \
+             bytes, is {socket:?}"
+        );
+        return broken(["rubelet.runtime.socket"], message);
+    }
+    let bridge = options.bridge.as_str();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if bridge.is_empty() || bridge.len() > MAX_INTERFACE || !bridge.chars().all(plain) {
+        let message = format!(
+            "must be a network interface's name of at most {MAX_INTERFACE} characters, is \
+             {bridge:?}"
+        );
+        return broken(["rubelet.runtime.bridge"], message);
+    }
+    for subnet in &options.bridge_subnets {
+        if let Err(why) = is_subnet(subnet) {
+            return broken(["rubelet.runtime.bridgeSubnets"], why);
+        }
+    }
+    Ok(())
+}
+
+fn is_subnet(text: &str) -> Result<(), String> {
+    let wrong = || format!("must be subnets such as 10.88.0.0/16, has {text:?}");
+    let (address, length) = text.split_once('/').ok_or_else(wrong)?;
+    let address: IpAddr = address.parse().map_err(|_| wrong())?;
+    let length: u8 = length.parse().map_err(|_| wrong())?;
+    match length > 0 && length <= if address.is_ipv4() { 32 } else { 128 } {
+        true => Ok(()),
+        false => Err(wrong()),
+    }
 }

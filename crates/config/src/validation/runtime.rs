@@ -5,12 +5,19 @@ use std::time::Duration;
 
 pub(super) fn validate(check: &Check<'_>) -> Verdict {
     let config = check.config;
-    endpoint(
-        "containerRuntimeEndpoint",
+    let (runtime, images) = (
         &config.container_runtime_endpoint,
-    )?;
-    if !config.image_service_endpoint.is_empty() {
-        endpoint("imageServiceEndpoint", &config.image_service_endpoint)?;
+        &config.image_service_endpoint,
+    );
+    if !runtime.is_empty() {
+        endpoint("containerRuntimeEndpoint", runtime)?;
+    }
+    if !images.is_empty() {
+        endpoint("imageServiceEndpoint", images)?;
+        if runtime.is_empty() {
+            let message = "needs containerRuntimeEndpoint: the embedded runtime has its own images";
+            return broken(["imageServiceEndpoint"], message.to_owned());
+        }
     }
     not_zero("runtimeRequestTimeout", config.runtime_request_timeout)?;
     one_of(

@@ -67,6 +67,7 @@ impl From<Event> for ContainerEvent {
             created_at: event.created_at,
             sandbox,
             pod_uid: metadata.map(|metadata| metadata.uid),
+            sequence: None,
         }
     }
 }

@@ -22,6 +22,17 @@ rpcs! {
     exec_sync ExecSyncRequest ExecSyncResponse;
     container_stats ContainerStatsRequest ContainerStatsResponse;
     list_container_stats ListContainerStatsRequest ListContainerStatsResponse;
+    update_pod_sandbox_resources UpdatePodSandboxResourcesRequest UpdatePodSandboxResourcesResponse;
+    pod_sandbox_stats PodSandboxStatsRequest PodSandboxStatsResponse;
+    list_pod_sandbox_stats ListPodSandboxStatsRequest ListPodSandboxStatsResponse;
+    list_metric_descriptors ListMetricDescriptorsRequest ListMetricDescriptorsResponse;
+    list_pod_sandbox_metrics ListPodSandboxMetricsRequest ListPodSandboxMetricsResponse;
+    exec ExecRequest ExecResponse;
+    attach AttachRequest AttachResponse;
+    port_forward PortForwardRequest PortForwardResponse;
+    checkpoint_container CheckpointContainerRequest CheckpointContainerResponse;
+    checkpoint_pod CheckpointPodRequest CheckpointPodResponse;
+    restore_pod RestorePodRequest RestorePodResponse;
     {
         async fn list_pod_sandbox(
             &self,

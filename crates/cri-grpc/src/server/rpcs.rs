@@ -66,6 +66,17 @@ rpcs! { RuntimeRpcs: runtime_service_server::RuntimeService {
     exec_sync ExecSyncRequest ExecSyncResponse;
     container_stats ContainerStatsRequest ContainerStatsResponse;
     list_container_stats ListContainerStatsRequest ListContainerStatsResponse;
+    update_pod_sandbox_resources UpdatePodSandboxResourcesRequest UpdatePodSandboxResourcesResponse;
+    pod_sandbox_stats PodSandboxStatsRequest PodSandboxStatsResponse;
+    list_pod_sandbox_stats ListPodSandboxStatsRequest ListPodSandboxStatsResponse;
+    list_metric_descriptors ListMetricDescriptorsRequest ListMetricDescriptorsResponse;
+    list_pod_sandbox_metrics ListPodSandboxMetricsRequest ListPodSandboxMetricsResponse;
+    exec ExecRequest ExecResponse;
+    attach AttachRequest AttachResponse;
+    port_forward PortForwardRequest PortForwardResponse;
+    checkpoint_container CheckpointContainerRequest CheckpointContainerResponse;
+    checkpoint_pod CheckpointPodRequest CheckpointPodResponse;
+    restore_pod RestorePodRequest RestorePodResponse;
 } {
     async fn stream_pod_sandboxes(
         &self,
@@ -89,6 +100,38 @@ rpcs! { RuntimeRpcs: runtime_service_server::RuntimeService {
         Ok(Response::new(pieces::stream(all, piece)))
     }
 
+    async fn stream_container_stats(
+        &self,
+        request: Request<v1::StreamContainerStatsRequest>,
+    ) -> Result<Response<BoxStream<v1::StreamContainerStatsResponse>>, Status> {
+        let filter = request.into_inner().filter;
+        let list = self.service.list_container_stats(v1::ListContainerStatsRequest { filter }).await;
+        let all = list.map_err(status_from)?.stats;
+        let piece = |container_stats| v1::StreamContainerStatsResponse { container_stats };
+        Ok(Response::new(pieces::stream(all, piece)))
+    }
+
+    async fn stream_pod_sandbox_stats(
+        &self,
+        request: Request<v1::StreamPodSandboxStatsRequest>,
+    ) -> Result<Response<BoxStream<v1::StreamPodSandboxStatsResponse>>, Status> {
+        let filter = request.into_inner().filter;
+        let list = self.service.list_pod_sandbox_stats(v1::ListPodSandboxStatsRequest { filter }).await;
+        let all = list.map_err(status_from)?.stats;
+        let piece = |pod_sandbox_stats| v1::StreamPodSandboxStatsResponse { pod_sandbox_stats };
+        Ok(Response::new(pieces::stream(all, piece)))
+    }
+
+    async fn stream_pod_sandbox_metrics(
+        &self,
+        _: Request<v1::StreamPodSandboxMetricsRequest>,
+    ) -> Result<Response<BoxStream<v1::StreamPodSandboxMetricsResponse>>, Status> {
+        let list = self.service.list_pod_sandbox_metrics(v1::ListPodSandboxMetricsRequest {}).await;
+        let all = list.map_err(status_from)?.pod_metrics;
+        let piece = |pod_sandbox_metrics| v1::StreamPodSandboxMetricsResponse { pod_sandbox_metrics };
+        Ok(Response::new(pieces::stream(all, piece)))
+    }
+
     async fn get_container_events(
         &self,
         _: Request<v1::GetEventsRequest>,
@@ -104,4 +147,15 @@ rpcs! { ImageRpcs: image_service_server::ImageService {
     pull_image PullImageRequest PullImageResponse;
     remove_image RemoveImageRequest RemoveImageResponse;
     image_fs_info ImageFsInfoRequest ImageFsInfoResponse;
+} {
+    async fn stream_images(
+        &self,
+        request: Request<v1::StreamImagesRequest>,
+    ) -> Result<Response<BoxStream<v1::StreamImagesResponse>>, Status> {
+        let filter = request.into_inner().filter;
+        let list = self.service.list_images(v1::ListImagesRequest { filter }).await;
+        let all = list.map_err(status_from)?.images;
+        let piece = |images| v1::StreamImagesResponse { images };
+        Ok(Response::new(pieces::stream(all, piece)))
+    }
 } }

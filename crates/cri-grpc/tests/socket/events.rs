@@ -23,6 +23,7 @@ fn stopped(container: &str) -> ContainerEvent {
         created_at: 1_767_225_600_000_000_001,
         sandbox: Some("sandbox".to_owned()),
         pod_uid: Some("uid".to_owned()),
+        sequence: None,
     }
 }
 

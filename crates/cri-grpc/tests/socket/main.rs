@@ -5,6 +5,7 @@ mod events;
 mod foreign;
 mod hanging;
 mod lifetime;
+mod loading;
 mod pieces;
 mod runtime;
 mod sizes;

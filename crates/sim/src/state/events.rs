@@ -88,6 +88,7 @@ impl State {
             created_at: self.clock.latest(),
             sandbox: sandbox.then(|| instance.sandbox_id.clone()),
             pod_uid: sandbox.then(|| instance.pod_uid.clone()),
+            sequence: None,
         };
         self.tell(at, event, &instance.subject());
     }
@@ -104,6 +105,7 @@ impl State {
             created_at: self.clock.latest(),
             sandbox: Some(id.to_owned()),
             pod_uid: Some(pod_uid.to_owned()),
+            sequence: None,
         };
         let about = Subject {
             id: Some(id.to_owned()),

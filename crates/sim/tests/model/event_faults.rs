@@ -125,6 +125,7 @@ async fn old_events_come_again_and_false_ones_come_at_all() {
         created_at: 1,
         sandbox: None,
         pod_uid: Some("uid-nobody".to_owned()),
+        sequence: None,
     };
     pod.sim.send_event(made_up.clone());
     assert_eq!(reader.items().await, [Ok(made_up)]);

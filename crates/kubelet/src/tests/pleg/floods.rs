@@ -97,6 +97,7 @@ async fn old_events_of_many_pods_cost_one_look_each_and_tell_nothing() {
             created_at: node.sim.wall_now() - 3_600_000_000_000,
             sandbox: Some(found.map_or_else(|| gone("sandbox"), |of| of.sandbox_id.clone())),
             pod_uid: Some(found.map_or_else(|| gone("pod"), |of| of.pod_uid.clone())),
+            sequence: None,
         });
     }
     sleep(millis(900)).await;
