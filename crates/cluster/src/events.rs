@@ -17,6 +17,7 @@ mod send;
 mod similar;
 mod spam;
 mod state;
+mod sweep;
 mod task;
 #[cfg(test)]
 mod tests;

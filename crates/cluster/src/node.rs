@@ -50,7 +50,7 @@ use self::{
 pub use self::{
     facts::node_facts,
     images::{RuntimeImages, follow_images},
-    pod_cidrs::forward_pod_cidrs,
+    pod_cidrs::{forward_pod_cidrs, tell_pod_cidrs},
     view::NodeView,
 };
 

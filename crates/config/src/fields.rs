@@ -191,8 +191,9 @@ section! {
         hairpin_mode: String = "promiscuous-bridge".to_owned(), "hairpinMode", Unset, Works;
         /// How many pods may run.
         max_pods: i32 = 110, "maxPods", Unset, Cluster;
-        /// Addresses for pods on a node without a cluster.
-        pod_cidr: String = String::new(), "podCIDR", Unset, NotYet;
+        /// Addresses for pods on a node without a cluster. The runtime inside takes them for its
+        /// bridge; others are told.
+        pod_cidr: String = String::new(), "podCIDR", Unset, Works;
         /// How many processes a pod may have; -1 means no limit.
         pod_pids_limit: i64 = -1, "podPidsLimit", Counts, Works;
         /// File from which pods get their DNS servers. Empty: none.

@@ -34,7 +34,7 @@ use self::publish::{Beside, Follower};
 use crate::run::notify;
 
 /// So many deletions are remembered for watchers that are slow.
-const DELETIONS_KEPT: usize = 256;
+const DELETIONS_KEPT: usize = 64;
 
 /// Where the log of a container of a pod is, by its restart count.
 pub(crate) type LogPath = Arc<dyn Fn(&Pod, &str, u32) -> PathBuf + Send + Sync>;

@@ -10,7 +10,7 @@ use std::{
 use rubelet_kubelet::events::Event;
 use tokio::time::Instant;
 
-use super::spam::Object;
+use super::{spam::Object, sweep::Sweep};
 
 /// So many messages of one reason are told apart.
 const MESSAGES: usize = 9;
@@ -39,6 +39,7 @@ impl Group {
 #[derive(Debug, Default)]
 pub(super) struct Similar {
     groups: HashMap<Group, Seen>,
+    sweep: Sweep,
 }
 
 #[derive(Debug)]
@@ -50,9 +51,8 @@ struct Seen {
 impl Similar {
     /// True if this event is to be counted with others of its group, not by itself.
     pub(super) fn combines(&mut self, event: &Event, now: Instant) -> bool {
-        if self.groups.len() >= GROUPS {
-            self.groups.retain(|_, seen| now < seen.last + QUIET);
-        }
+        self.sweep
+            .run(&mut self.groups, GROUPS, |seen| seen.last + QUIET, now);
         let seen = self.groups.entry(Group::of(event)).or_insert(Seen {
             messages: HashSet::new(),
             last: now,

@@ -5,11 +5,13 @@ use std::{collections::HashMap, time::Duration};
 use rubelet_kubelet::events::{EventType, Subject};
 use tokio::time::Instant;
 
+use super::sweep::Sweep;
+
 /// So many at once,
 const BURST: u32 = 25;
 /// and then one in this time.
 const EVERY: Duration = Duration::from_secs(300);
-/// So many objects are remembered.
+/// So many objects are remembered at most.
 const OBJECTS: usize = 4096;
 
 /// An object and a kind of event; containers count with their pods.
@@ -41,14 +43,14 @@ impl Object {
 pub(super) struct SpamFilter {
     /// When the share of an object will be whole again.
     whole_at: HashMap<Object, Instant>,
+    sweep: Sweep,
 }
 
 impl SpamFilter {
     /// True if the object may cause one more event now.
     pub(super) fn allows(&mut self, object: Object, now: Instant) -> bool {
-        if self.whole_at.len() >= OBJECTS {
-            self.whole_at.retain(|_, whole_at| *whole_at > now);
-        }
+        self.sweep
+            .run(&mut self.whole_at, OBJECTS, |whole_at| *whole_at, now);
         let whole_at = self.whole_at.entry(object).or_insert(now);
         let next = (*whole_at).max(now) + EVERY;
         let allowed = next <= now + EVERY * BURST;

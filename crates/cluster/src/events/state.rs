@@ -2,17 +2,20 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rubelet_kubelet::events::Event;
 use tokio::time::Instant;
 
 use super::{
     similar::{Group, Similar},
     spam::{Object, SpamFilter},
+    sweep::Sweep,
 };
 
-/// So many sent events are remembered; of older ones a repeat becomes a new object.
+/// So many sent events are remembered at most; of older ones a repeat becomes a new object.
 const REMEMBERED: usize = 4096;
+/// An event that was quiet for so long is a new one when it comes again.
+const QUIET: SignedDuration = SignedDuration::from_mins(10);
 
 /// One call.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +41,7 @@ pub(super) struct State {
     spam: SpamFilter,
     events: HashMap<Box<str>, Counted>,
     groups: HashMap<Group, Combined>,
+    sweeps: [Sweep; 2],
 }
 
 /// An event that was seen.
@@ -106,7 +110,7 @@ impl State {
                 repeats: counted.sent,
             }
         };
-        self.forget();
+        self.forget(event.last);
         let object = Object::of(&event.subject, event.kind);
         self.spam.allows(object, now).then_some(outgoing)
     }
@@ -123,21 +127,10 @@ impl State {
         }
     }
 
-    /// Keeps the newest half where there are too many.
-    fn forget(&mut self) {
-        if self.events.len() > REMEMBERED {
-            let middle = middle(self.events.values().map(|one| one.last));
-            self.events.retain(|_, one| one.last > middle);
-        }
-        if self.groups.len() > REMEMBERED {
-            let middle = middle(self.groups.values().map(|one| one.last));
-            self.groups.retain(|_, one| one.last > middle);
-        }
+    /// Forgets what can't come again.
+    fn forget(&mut self, now: Timestamp) {
+        let [events, groups] = &mut self.sweeps;
+        events.run(&mut self.events, REMEMBERED, |one| one.last + QUIET, now);
+        groups.run(&mut self.groups, REMEMBERED, |one| one.last + QUIET, now);
     }
-}
-
-fn middle(times: impl Iterator<Item = Timestamp>) -> Timestamp {
-    let mut times: Vec<_> = times.collect();
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
 }

@@ -26,16 +26,9 @@ pub async fn forward_pod_cidrs(
             .unwrap_or_default();
         let mut retry = false;
         if !cidrs.is_empty() && cidrs != told {
-            match runtime.update_runtime_config(request(&cidrs)).await {
-                Ok(_) => {
-                    info!(cidrs, "Told the runtime the addresses of pods");
-                    told = cidrs;
-                }
-                Err(error) => {
-                    let error = ErrorChain(&error);
-                    warn!(cidrs, %error, "Error updating pod CIDR");
-                    retry = true;
-                }
+            retry = !tell(&*runtime, &cidrs).await;
+            if !retry {
+                told = cidrs;
             }
         }
         let changed = async {
@@ -51,6 +44,29 @@ pub async fn forward_pod_cidrs(
             }
         } else {
             changed.await;
+        }
+    }
+}
+
+/// Tells the runtime the pod CIDRs of a node without a cluster, which never change: once, as soon
+/// as the runtime takes them.
+pub async fn tell_pod_cidrs(runtime: Arc<dyn RuntimeService>, cidrs: String) {
+    while !tell(&*runtime, &cidrs).await {
+        sleep(RETRY).await;
+    }
+}
+
+/// Whether the runtime took them.
+async fn tell(runtime: &dyn RuntimeService, cidrs: &str) -> bool {
+    match runtime.update_runtime_config(request(cidrs)).await {
+        Ok(_) => {
+            info!(cidrs, "Told the runtime the addresses of pods");
+            true
+        }
+        Err(error) => {
+            let error = ErrorChain(&error);
+            warn!(cidrs, %error, "Error updating pod CIDR");
+            false
         }
     }
 }
