@@ -1,8 +1,9 @@
 //! `cargo xtask bench`: the promises of SPECIFICATION.md as numbers, measured on the release binary
-//! against a private containerd.
+//! with a private containerd and with its own runtime.
 
 mod binary;
 mod churn;
+mod embedded;
 mod empty_node;
 mod example;
 mod hundred_pods;
@@ -73,6 +74,27 @@ impl Request<'_> {
     }
 }
 
+/// Measures a group.
+type Part = fn(&Request<'_>, &mut Results) -> Result<()>;
+
+/// What measures which group, in the order in which they are run.
+const PARTS: &[(Group, Part)] = &[
+    (Group::Binary, binary::measure),
+    (Group::EmptyNode, empty_node::measure),
+    (Group::HundredPods, hundred_pods::measure),
+    (Group::Restarts, restarts::measure),
+    (Group::Plan, |_, results| plan::measure(results)),
+    (Group::Reconcile, |_, results| reconcile::measure(results)),
+    (Group::Probes, probes::measure),
+    (Group::Stubborn, stubborn::measure),
+    (Group::Joined, joined::measure),
+    (Group::Churn, |_, results| churn::measure(results)),
+    (Group::EmbeddedPods, embedded::pods::measure),
+    (Group::EmbeddedHundred, embedded::hundred::measure),
+    (Group::EmbeddedRestarts, embedded::restarts::measure),
+    (Group::EmbeddedThousand, embedded::thousand::measure),
+];
+
 /// Measures what was asked for and prints it: a table, or one flat JSON object and nothing else.
 pub(crate) fn run(options: &Options) -> Result<()> {
     if options.list {
@@ -84,42 +106,28 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         wanted: &options.wanted,
     };
     let mut results = Results::default();
-    if request.wants_group(Group::Binary) {
-        binary::measure(&request, &mut results)?;
-    }
-    if request.wants_group(Group::EmptyNode) {
-        empty_node::measure(&request, &mut results)?;
-    }
-    if request.wants_group(Group::HundredPods) {
-        hundred_pods::measure(&request, &mut results)?;
-    }
-    if request.wants_group(Group::Restarts) {
-        restarts::measure(&request, &mut results)?;
-    }
-    if request.wants_group(Group::Plan) {
-        plan::measure(&mut results)?;
-    }
-    if request.wants_group(Group::Reconcile) {
-        reconcile::measure(&mut results)?;
-    }
-    if request.wants_group(Group::Probes) {
-        probes::measure(&request, &mut results)?;
-    }
-    if request.wants_group(Group::Stubborn) {
-        stubborn::measure(&request, &mut results)?;
-    }
-    if request.wants_group(Group::Joined) {
-        joined::measure(&request, &mut results)?;
-    }
-    if request.wants_group(Group::Churn) {
-        churn::measure(&mut results)?;
+    let mut failed = Vec::new();
+    for (group, measure) in PARTS {
+        if !request.wants_group(*group) {
+            continue;
+        }
+        // A part that fails must not hide the numbers of the others.
+        if let Err(error) = measure(&request, &mut results) {
+            let report = format!("{group:?}: {error:#}");
+            progress(&report);
+            failed.push(report);
+        }
     }
     results.keep(&options.wanted);
     if options.json {
-        results.print_json()
+        results.print_json()?;
     } else {
-        results.print_table()
+        results.print_table()?;
     }
+    if !failed.is_empty() {
+        bail!("{} parts failed:\n{}", failed.len(), failed.join("\n"));
+    }
+    Ok(())
 }
 
 /// Tells how far a long measurement is, on standard error.

@@ -1,4 +1,5 @@
-//! `cargo xtask demo`: three example pods on a private containerd, from start to nothing left.
+//! `cargo xtask demo`: three example pods on the runtime inside, or on a private containerd, from
+//! start to nothing left.
 
 mod narration;
 mod pods;
@@ -8,7 +9,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use rubelet_testbed::cleanup::{mounts, processes};
-use rubelet_testbed::{Agent, Containerd, clock, http, leftovers, packages, wait};
+use rubelet_testbed::runtime::{Kind, VARIABLE};
+use rubelet_testbed::{
+    Agent, Containerd, Embedded, TestRuntime, clock, http, leftovers, packages, wait,
+};
 
 use crate::{cargo, workspace};
 use narration::{show, step};
@@ -25,24 +29,12 @@ pub(crate) fn run() -> Result<()> {
     let program = cargo::agent(&root, false)?;
     let start = clock::now();
 
-    step("start a private containerd: own folders, socket, network and cgroups");
-    let installed = packages::ensure()?;
-    if !installed.is_empty() {
-        show(&format!("installed {}", installed.join(", ")));
-    }
-    let containerd = Containerd::start()?;
-    let scratch = containerd.scratch().clone();
-    show(&format!(
-        "containerd {} of Debian {}, everything below {}",
-        containerd.version(),
-        containerd.suite(),
-        scratch.dir().display()
-    ));
+    let runtime = start_runtime(&program)?;
+    let scratch = runtime.scratch().clone();
+    run_pods(&root, &program, &runtime)?;
 
-    run_pods(&root, &program, &containerd)?;
-
-    step("stop containerd and look for anything left behind");
-    containerd.remove()?;
+    step("stop what is left of the runtime and look for anything left behind");
+    runtime.remove()?;
     let left = leftovers(&scratch)?;
     ensure!(left.is_empty(), "left behind:\n  {}", left.join("\n  "));
     show("no process, mount, cgroup, network interface, NAT rule or file is left");
@@ -51,9 +43,38 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-fn run_pods(root: &Path, program: &Path, containerd: &Containerd) -> Result<()> {
+/// The runtime inside, unless the environment asks for containerd.
+fn start_runtime(program: &Path) -> Result<TestRuntime> {
+    let kind = match std::env::var_os(VARIABLE) {
+        Some(_) => Kind::wanted()?,
+        None => Kind::Embedded,
+    };
+    step("make private folders, and load images into the runtime");
+    let installed = packages::ensure()?;
+    if !installed.is_empty() {
+        show(&format!("installed {}", installed.join(", ")));
+    }
+    if kind == Kind::Embedded {
+        let embedded = Embedded::start_program(program)?;
+        let dir = embedded.scratch().dir().display().to_string();
+        show(&format!(
+            "the runtime inside rubelet, everything below {dir}"
+        ));
+        return Ok(embedded.into());
+    }
+    let containerd = Containerd::start()?;
+    show(&format!(
+        "containerd {} of Debian {}, everything below {}",
+        containerd.version(),
+        containerd.suite(),
+        containerd.scratch().dir().display()
+    ));
+    Ok(containerd.into())
+}
+
+fn run_pods(root: &Path, program: &Path, runtime: &TestRuntime) -> Result<()> {
     step("start rubelet with three manifests in its folder");
-    let mut agent = Agent::builder(containerd)
+    let mut agent = Agent::builder(runtime)
         .program(program)
         .node_name("demo")
         .prepare()?;
@@ -77,7 +98,7 @@ fn run_pods(root: &Path, program: &Path, containerd: &Containerd) -> Result<()> 
     command(&agent, &["get", "pods"])?;
 
     step("kill the web server's process, as a crash would");
-    let truth = containerd.truth()?;
+    let truth = runtime.truth()?;
     let name = agent.full_name("web");
     let running = || truth.running(&name, "httpd");
     let first = running()?.context("the runtime doesn't know the web server's container")?;
@@ -114,7 +135,7 @@ fn run_pods(root: &Path, program: &Path, containerd: &Containerd) -> Result<()> 
         |_| Ok((truth.sandboxes()?.is_empty() && truth.containers()?.is_empty()).then_some(())),
     )?;
     agent.wait_for("no mount is left", TIMEOUT, |_| {
-        let left = mounts::below(containerd.scratch().dir())?;
+        let left = mounts::below(runtime.scratch().dir())?;
         Ok(left.is_empty().then_some(()))
     })?;
     show("no container, no sandbox, no mount, no network namespace");

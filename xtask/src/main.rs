@@ -6,6 +6,7 @@ mod cargo;
 #[allow(unreachable_pub, reason = "its functions read like those of a library")]
 mod codegen;
 mod demo;
+mod fuzz;
 mod interrupt;
 mod soak;
 mod test;
@@ -19,13 +20,15 @@ use anyhow::{Result, bail};
 const HELP: &str = "\
 cargo xtask COMMAND
 
-  demo                      run three example pods on a private containerd and show what happens
+  demo                      run three example pods on the runtime inside and show what happens
   test [--ring N] [FILTER]  check everything, then run all tests (needs root); with a ring number
                             or a filter: only those tests
   bench [--json] [NAME...]  measure the release binary (needs root); `bench --list` names all
   soak [--seeds N] [--minutes M]
                             the agent on a real runtime behind injected faults, and whether all is
                             as wanted after them (needs root); see `soak --help`
+  fuzz [--seconds N] [--keep] [NAME...]
+                            nonsense for what reads bytes from outside (needs root)
   codegen [--check]         generate the CRI messages, or tell whether they are up to date
   tidy                      check the rules of ARCHITECTURE.md that the compiler doesn't know
   help                      print this
@@ -63,6 +66,7 @@ fn run(words: &[&str]) -> Result<()> {
             let options = soak::Options::parse(options)?;
             interrupt::cleaning_up(move || soak::run(&options))
         }
+        ["fuzz", options @ ..] => fuzz::run(&root, &fuzz::Options::parse(options)?),
         ["codegen"] => codegen::write(&root),
         ["codegen", "--check"] => codegen::check(&root),
         ["tidy"] => tidy::run(&root),

@@ -4,10 +4,17 @@
 //! [`CgroupPath`]: rubelet_base::cgroup::CgroupPath
 //! [`CgroupValues`]: rubelet_base::cgroup::CgroupValues
 
+mod apply;
 mod detect;
+mod devices;
 mod ensure;
+mod freeze;
 mod kill;
+mod oom;
+mod pause;
 mod remove;
+mod stats;
+mod target;
 mod write;
 
 use std::{
@@ -18,10 +25,18 @@ use std::{
 
 use rubelet_base::cgroup::CgroupPath;
 
+pub(crate) use apply::cpu_weight;
 pub use detect::DetectError;
+pub use devices::{DevicesError, RuleError};
 pub use ensure::EnsureError;
+pub use freeze::FreezeError;
 pub use kill::KillError;
 pub use remove::{Removal, RemoveError};
+pub use stats::{
+    CgroupStats, CpuStats, HugetlbStats, IoStats, MemoryStats, PidsStats, Pressure, PressureLine,
+    PsiStats, StatsError, SwapStats,
+};
+pub use target::{CgroupTarget, CreateError, TargetError};
 pub use write::{RefusedValues, WriteError};
 
 /// How the hierarchies are laid out.

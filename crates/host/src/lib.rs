@@ -3,6 +3,10 @@
 //! - [`cgroup`]: finds the hierarchies; makes, writes, lists and removes cgroups.
 //! - [`mount`], [`mountinfo`]: mounts and what is mounted.
 //! - [`machine`]: capacity and identity of the machine. [`identity`]: what its system calls itself.
+//! - [`netlink`], [`netns`]: interfaces, addresses, routes; network namespaces. [`nft`]: address
+//!   translation.
+//! - [`systemd`]: scopes, for the cgroup driver of that name.
+//! - [`process_group`]: ends a program with what it started.
 //! - [`usage`]: how much of memory, disks and processes is in use. [`address`]: IP addresses.
 //! - [`alloc`]: keeps the allocator small. [`text`]: keeps the program's code small. The only places
 //!   with `unsafe`.
@@ -14,6 +18,11 @@ pub mod identity;
 pub mod machine;
 pub mod mount;
 pub mod mountinfo;
+pub mod netlink;
+pub mod netns;
+pub mod nft;
+pub mod process_group;
+pub mod systemd;
 pub mod text;
 pub mod usage;
 

@@ -1,1 +1,53 @@
 //! Images: pulling, unpacking, root file systems.
+//!
+//! [`ImageStore`] is the front: it pulls images from registries, loads them from archives, lists
+//! and removes them, and prepares the root file systems of containers. Below it:
+//!
+//! - [`reference`], [`digest`], [`platform`], [`manifest`]: names and documents, without effects.
+//! - `registry`: the client of registries: connections, credentials, redirects, blobs.
+//! - [`archive`]: reads tar streams, without effects; [`unpack`]: applies them to layer folders.
+//! - `store`: what is on disk, who uses it, and what nobody uses any more.
+//!
+//! On disk, below the root given to [`ImageStore::open`]:
+//!
+//! ```text
+//! images/<config digest>.json   one record an image: names, layers, configuration
+//! layers/<diff digest>/         a whole layer: fs/ for overlayfs, and its record
+//! snapshots/<container>/        what a container wrote: fs/, work/, and the layers below
+//! ingest/                       half things; emptied at each start
+//! ```
+//!
+//! A layer is made below `ingest`, flushed, and renamed; an image's record is written when all its
+//! layers are there. A crash at any instant leaves whole layers and whole images only.
+
+pub mod archive;
+mod clock;
+pub mod credentials;
+pub mod digest;
+mod error;
+mod image;
+mod load;
+pub mod manifest;
+pub mod platform;
+mod pull;
+pub mod reference;
+mod registry;
+mod settings;
+mod store;
+#[cfg(test)]
+mod test_image;
+#[cfg(test)]
+mod test_registry;
+mod tree;
+pub mod unpack;
+
+pub use credentials::Credentials;
+pub use digest::Digest;
+pub use error::{LoadError, OpenError, PullError, PullErrorKind, StoreError};
+pub use image::{Image, ImageDetails, ImageId};
+pub use load::{LoadRequest, Loaded};
+pub use platform::Platform;
+pub use pull::PullRequest;
+pub use reference::Reference;
+pub use settings::{ImageSettings, Limits};
+pub use store::{ImageFsInfo, ImageStore, Mappings, Removed, RootfsLayers, Usage};

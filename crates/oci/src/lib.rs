@@ -1,1 +1,20 @@
-//! The OCI runtime specification's and image configuration's types.
+//! The OCI runtime specification's and image configuration's types: a subset that Rubelet writes
+//! and executes, in the JSON form that `runc` and `crun` read. Unknown fields are ignored.
+
+pub mod image;
+mod linux;
+mod nullable;
+mod process;
+mod resources;
+mod seccomp;
+mod spec;
+
+pub use linux::{Device, DeviceKind, IdMapping, Linux, Namespace, NamespaceKind};
+pub use process::{Capabilities, ConsoleSize, Process, Rlimit, User};
+pub use resources::{Cpu, DeviceRule, HugepageLimit, LinuxResources, Memory, Pids};
+pub use seccomp::{Action, Architecture, ArgRule, Operator, Seccomp, SyscallRule};
+pub use spec::{Mount, Root, SELF_BIND, Spec};
+
+/// The version of the runtime specification that [`Spec`] is written in: the first one with mounts'
+/// own ID mappings and recursive read-only mounts.
+pub const VERSION: &str = "1.1.0";

@@ -8,9 +8,11 @@ pub(crate) mod config;
 mod debug;
 mod delete;
 mod describe;
+mod doctor;
 mod events;
 mod failure;
 mod get;
+mod image;
 mod logs;
 mod print;
 mod restart;
@@ -74,6 +76,10 @@ pub(crate) enum ClientCommand {
     Debug(debug::DebugArgs),
     /// End a pod sooner that is ending already
     Delete(delete::DeleteArgs),
+    /// Look after the images that containers are made from
+    Image(image::ImageArgs),
+    /// Tell what is wrong with this machine for running pods, and what to do about it
+    Doctor(doctor::DoctorArgs),
     /// Check or show the configuration that `rubelet run` would use
     Config(config::ConfigArgs),
     /// Show the versions of this program and of the running agent
@@ -108,6 +114,7 @@ fn run(
     let result = match command {
         ClientCommand::Completion(args) => completion::run(&args, program, terminal),
         ClientCommand::Config(args) => config::run(args, terminal),
+        ClientCommand::Doctor(args) => doctor::run(args, terminal),
         online => {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -146,6 +153,9 @@ async fn talk(
         ClientCommand::Delete(args) => delete::run(&agent, &args, terminal).await,
         ClientCommand::Events(args) => events::run(&agent, args, terminal).await,
         ClientCommand::Version(args) => version::run(&agent, &args, terminal).await,
-        ClientCommand::Config(_) | ClientCommand::Completion(_) => Ok(()),
+        ClientCommand::Image(args) => image::run(args, terminal).await,
+        ClientCommand::Config(_) | ClientCommand::Doctor(_) | ClientCommand::Completion(_) => {
+            Ok(())
+        }
     }
 }

@@ -39,12 +39,42 @@ enum Command {
         )]
         flags: Vec<String>,
     },
+    /// The container runtime alone
+    Runtime {
+        #[command(subcommand)]
+        command: RuntimeCommand,
+    },
     #[command(flatten)]
     Client(cli::ClientCommand),
 }
 
+#[derive(Debug, clap::Subcommand)]
+enum RuntimeCommand {
+    /// Serve the container runtime's CRI on a socket, for crictl, a kubelet or another agent
+    #[command(
+        after_help = "Example:\n  rubelet runtime serve --listen unix:///run/rubelet/cri.sock"
+    )]
+    Serve {
+        /// The socket [default: unix:///run/rubelet/runtime/cri.sock]
+        #[arg(long, value_name = "ADDRESS")]
+        listen: Option<String>,
+        /// Flags of `rubelet run` that are about the runtime: --config, --cgroup-driver, --v and all
+        /// that begin with --runtime-
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            value_name = "FLAGS"
+        )]
+        flags: Vec<String>,
+    },
+}
+
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
+    // Before anything else: a shim is to stay small.
+    if args.get(1).is_some_and(|first| first == "shim") {
+        return rubelet_shim::main(&args[2..]);
+    }
     let called = args.first().map(Path::new).and_then(Path::file_name);
     // Called by the kubelet's name, or with `run`, everything behind it is the kubelet's.
     if called.is_some_and(|name| name == "kubelet") {
@@ -56,6 +86,9 @@ fn main() -> ExitCode {
     let program = Program::parse();
     match program.command {
         Command::Run { flags } => run::main(&flags),
+        Command::Runtime {
+            command: RuntimeCommand::Serve { listen, flags },
+        } => run::embedded::serve::main(listen.as_deref(), &flags),
         Command::Client(command) => cli::execute(program.client, command, Program::command()),
     }
 }

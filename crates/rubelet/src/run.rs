@@ -1,6 +1,7 @@
 //! `rubelet run`: reads the configuration, starts the parts, waits for a signal, stops.
 
 mod calls;
+pub(crate) mod embedded;
 mod joined;
 mod load;
 mod lock;
@@ -17,6 +18,7 @@ mod quiet;
 use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
+use rubelet_cluster::node::tell_pod_cidrs;
 use rubelet_config::{Flags, Resolved, flags_help, parse_flags};
 use rubelet_kubelet::{
     agent::Agent, clock::Clock, events::Recorder, metrics::NodeMetrics, pods::PodSources,
@@ -74,25 +76,26 @@ pub(crate) fn main(args: &[String]) -> ExitCode {
 fn start(flags: &Flags) -> anyhow::Result<()> {
     rubelet_host::alloc::limit_arenas();
     let resolved = load::resolve(flags)?;
-    let form = match resolved.config.logging.format.as_str() {
-        "json" => logging::Form::Json,
-        _ => logging::Form::Text,
-    };
+    let form = logging::Form::of(&resolved.config.logging.format);
     logging::start(form, resolved.config.logging.verbosity);
     for warning in &resolved.warnings {
         warn!("{warning}");
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    let threads = threads()?;
+    let result = threads.block_on(serve(flags, resolved));
+    threads.shutdown_timeout(Duration::from_secs(2));
+    result
+}
+
+fn threads() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .max_blocking_threads(BLOCKING_THREADS)
         .thread_stack_size(STACK)
         .thread_keep_alive(Duration::from_secs(2))
         .enable_all()
         .build()
-        .context("cannot start the threads of the agent")?;
-    let result = runtime.block_on(serve(flags, resolved));
-    runtime.shutdown_timeout(Duration::from_secs(2));
-    result
+        .context("cannot start the threads of the agent")
 }
 
 async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
@@ -129,6 +132,21 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
         endpoint = resolved.config.container_runtime_endpoint,
         "Rubelet starts"
     );
+    let inside = match resolved.config.container_runtime_endpoint.is_empty() {
+        true => {
+            let options = &resolved.rubelet.runtime;
+            let mut settings = embedded::settings(options, &resolved.config.cgroup_driver)?;
+            if !resolved.joined {
+                embedded::use_pod_cidr(&mut settings, &resolved.config.pod_cidr)?;
+            }
+            let socket = match options.socket_path() {
+                Some(path) => Some(embedded::bind(&path).await?),
+                None => None,
+            };
+            Some((embedded::start(settings).await?, socket))
+        }
+        false => None,
+    };
     let socket = rubelet_server::bind_unix(&parts::socket(&resolved)).await?;
     let health = match parts::health_address(&resolved)? {
         Some(address) => Some(rubelet_server::bind_health(address).await?),
@@ -154,15 +172,18 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
         None => Surroundings::alone(),
     };
     let host = parts::host(flags, &resolved, &node)?;
+    let (inside, cri_socket) = inside.unzip();
+    let services = parts::services(&resolved, &metrics, inside.as_ref())?;
     let agent_parts = parts::agent(
         &resolved,
         &node,
         root,
         clock.clone(),
+        services,
         Arc::clone(&host),
         Arc::clone(&metrics),
         surroundings,
-    )?;
+    );
     let (cri, images) = (
         Arc::clone(&agent_parts.runtime),
         Arc::clone(&agent_parts.images),
@@ -184,9 +205,9 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     let pleg = agent.pleg().clone();
     let silence: Arc<dyn Fn() -> Option<String> + Send + Sync> = Arc::new(move || pleg.problem());
     let late = cluster.as_ref().map(|cluster| Arc::clone(&cluster.objects));
-    let (api_desired, api_problem) = match &cluster {
-        Some(cluster) => (Some(cluster.desired()), cluster.problem()),
-        None => (None, watch::channel(None).1),
+    let (api_desired, trouble) = match &cluster {
+        Some(cluster) => (Some(cluster.desired()), cluster.trouble()),
+        None => (None, notify::ClusterTrouble::none()),
     };
     let manifests = sources.desired.clone();
     let wanted: PodSources = match &api_desired {
@@ -207,7 +228,7 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
             desired: wanted.clone(),
             runtime: agent.runtime_state.clone(),
             silence: Arc::clone(&silence),
-            api_server: api_problem.clone(),
+            cluster: trouble.clone(),
             heartbeats: agent.heartbeats.clone(),
             metrics: Arc::clone(&metrics),
             log_path: Arc::new(move |pod, container, count| host.log_path(pod, container, count)),
@@ -219,6 +240,13 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
         &mut tasks,
     );
     let mut servers = JoinSet::new();
+    if let (Some(runtime), Some(listener)) = (inside.clone(), cri_socket.flatten()) {
+        servers.spawn(embedded::serve_cri(
+            listener,
+            runtime,
+            until(stopped.clone()),
+        ));
+    }
     servers.spawn({
         let (view, stopped) = (Arc::clone(&view), stopped.clone());
         async move { rubelet_server::serve_unix(socket, view, until(stopped)).await }
@@ -239,7 +267,7 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     tasks.spawn(notify::status(
         Arc::clone(&agent.pods),
         agent.runtime_state.clone(),
-        api_problem,
+        trouble,
     ));
     tasks.spawn(notify::watchdog(agent.heartbeats.clone()));
     tasks.spawn(quiet::give_back(Arc::clone(&agent.pods)));
@@ -268,6 +296,10 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
             AbortOnDrop(tokio::spawn(cluster.run(run_parts, resolved)))
         }
         None => {
+            let cidrs = resolved.config.pod_cidr.clone();
+            if inside.is_none() && !cidrs.is_empty() {
+                tasks.spawn(tell_pod_cidrs(cri, cidrs));
+            }
             if let Some(port) = port {
                 servers.spawn(port.serve_alone(flags, &resolved, &clock)?);
             }
@@ -302,6 +334,9 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     // Servers end by themselves: answers that are under way get two seconds.
     while servers.join_next().await.is_some() {}
     tasks.shutdown().await;
+    if let Some(runtime) = inside {
+        runtime.shutdown().await;
+    }
     result.map(drop)
 }
 

@@ -52,8 +52,8 @@ pub(crate) struct ViewParts {
     pub(crate) runtime: watch::Receiver<RuntimeState>,
     /// Why the runtime counts as gone although its last answer was good.
     pub(crate) silence: Arc<dyn Fn() -> Option<String> + Send + Sync>,
-    /// Why the API server can't be used, on a node of a cluster.
-    pub(crate) api_server: watch::Receiver<Option<String>>,
+    /// What is wrong on the way to the cluster.
+    pub(crate) cluster: notify::ClusterTrouble,
     pub(crate) heartbeats: Vec<(&'static str, Heartbeat)>,
     pub(crate) metrics: Arc<NodeMetrics>,
     pub(crate) log_path: LogPath,
@@ -159,7 +159,7 @@ impl NodeView for LocalView {
         let mut sources = self.parts.desired.iter().map(watch::Receiver::borrow);
         if let Some(waits) = sources.find(|source| !source.sources_ready()) {
             let api = waits.waiting_for.contains(&PodSource::Api);
-            let problem = self.parts.api_server.borrow().clone();
+            let problem = self.parts.cluster.api_server.borrow().clone();
             return Err(match problem {
                 Some(problem) if api => format!("waiting for the API server: {problem}"),
                 None if api => "waiting for the API server".to_owned(),
@@ -177,7 +177,7 @@ impl NodeView for LocalView {
         notify::summary(
             &self.parts.pods,
             &self.parts.runtime.borrow(),
-            self.parts.api_server.borrow().as_deref(),
+            &self.parts.cluster,
         )
     }
 

@@ -1,1 +1,23 @@
-//! What the embedded runtime decides: from CRI configurations to OCI specifications, states, recovery.
+//! What the embedded runtime decides: from CRI configurations to OCI specifications, what each call
+//! may do in each state, and how things left behind are brought in order. No effects and no clock.
+
+pub mod capability;
+pub mod cgroup;
+pub mod container_spec;
+pub mod cri_status;
+pub mod exec_spec;
+pub mod host;
+pub mod namespaces;
+pub mod profile;
+pub mod record;
+pub mod recovery;
+mod refusal;
+pub mod resources;
+pub mod sandbox_spec;
+pub mod seccomp;
+pub mod state;
+pub mod stop_signal;
+pub mod user;
+pub mod userns;
+
+pub use refusal::Refusal;

@@ -1,8 +1,8 @@
-//! One `rubelet run` against a private containerd, with folders, socket, port and cgroup of its own.
+//! One `rubelet run` on a private runtime, with folders, socket, port and cgroup of its own.
 
 mod builder;
 mod notify;
-mod process;
+pub(crate) mod process;
 mod waiting;
 
 use std::path::PathBuf;
@@ -13,13 +13,14 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 pub use builder::AgentBuilder;
-pub(crate) use builder::free_port;
+pub(crate) use builder::{endpoint_flags, free_port};
 pub use notify::Notification;
 
 use crate::command::output_of;
 use crate::http::{self, Response};
+use crate::runtime::AgentRuntime;
 use crate::scratch::Scratch;
-use crate::{Containerd, report, target_dir};
+use crate::{report, target_dir};
 use notify::Receiver;
 use process::Process;
 
@@ -29,16 +30,16 @@ const END_TIMEOUT: Duration = Duration::from_secs(60);
 const BINARY_VARIABLE: &str = "RUBELET_BIN";
 
 /// An agent. It is killed when the value is dropped; the containers that it started then go away
-/// with their containerd.
+/// with their runtime.
 #[derive(Debug)]
 pub struct Agent {
     scratch: Scratch,
     dir: PathBuf,
     node_name: String,
     healthz_port: u16,
-    runtime_log: PathBuf,
+    runtime_log: Option<PathBuf>,
     receiver: Receiver,
-    process: Process,
+    pub(crate) process: Process,
 }
 
 /// What a command of `rubelet` printed and how it ended.
@@ -73,9 +74,9 @@ pub fn binary() -> Result<PathBuf> {
 }
 
 impl Agent {
-    /// An agent against `containerd`, to be set up and started.
-    pub fn builder(containerd: &Containerd) -> AgentBuilder {
-        AgentBuilder::new(containerd)
+    /// An agent on `runtime`, to be set up and started.
+    pub fn builder(runtime: &impl AgentRuntime) -> AgentBuilder {
+        AgentBuilder::new(runtime)
     }
 
     /// Starts the agent again after it has ended. Does not wait for anything.
@@ -111,6 +112,15 @@ impl Agent {
     pub fn restart(&mut self) -> Result<()> {
         self.terminate()?;
         self.start()
+    }
+
+    /// Gives the node another name from the next start on.
+    pub fn rename_node(&mut self, name: &str) {
+        let old = std::mem::replace(&mut self.node_name, name.to_owned());
+        let words = &mut self.process.arguments;
+        for word in words.iter_mut().filter(|word| **word == *old) {
+            *word = name.into();
+        }
     }
 
     /// The agent's process id; `None` while it doesn't run.

@@ -6,6 +6,7 @@ pub mod cgroups;
 pub mod iptables;
 pub mod mounts;
 pub mod network;
+pub(crate) mod nft;
 pub mod processes;
 pub(crate) mod shared_files;
 
@@ -35,6 +36,7 @@ pub fn remove(scratch: &Scratch, _lock: &HostLock) -> Result<()> {
     attempt("mounts", mounts::unmount_below(scratch.dir()));
     attempt("cgroups", cgroups::remove(scratch.tag()));
     attempt("network", network::remove(scratch));
+    attempt("firewall tables", nft::remove(&scratch.bridge()));
     attempt(
         "NAT rules",
         iptables::remove_rules_of(&scratch.network_name()),
@@ -82,6 +84,11 @@ pub fn leftovers(scratch: &Scratch) -> Result<Vec<String>> {
     }
     for link in network::links_of(scratch) {
         found.insert(format!("network interface {link}"));
+    }
+    for (family, name) in nft::tables()? {
+        if name == scratch.bridge() {
+            found.insert(format!("firewall table {family} {name}"));
+        }
     }
     for rule in iptables::rules_of(&scratch.network_name())? {
         found.insert(format!("NAT rule {rule}"));

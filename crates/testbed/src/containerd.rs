@@ -4,15 +4,18 @@ mod config;
 pub(crate) mod daemon;
 mod setup;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
+use crate::agent::endpoint_flags;
 use crate::command::stdout_of;
 use crate::packages::containerd::Binaries;
 pub use crate::packages::line::Line;
+use crate::runtime::AgentRuntime;
 use crate::scratch::Scratch;
 use crate::scratch::lock::HostLock;
 use crate::{CriTruth, cleanup, images, packages, report, sweep};
@@ -242,6 +245,20 @@ impl Containerd {
         self.daemon
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl AgentRuntime for Containerd {
+    fn scratch(&self) -> &Scratch {
+        &self.scratch
+    }
+
+    fn agent_flags(&self) -> Vec<OsString> {
+        endpoint_flags(&self.endpoint())
+    }
+
+    fn runtime_log(&self) -> Option<PathBuf> {
+        Some(self.log_path())
     }
 }
 

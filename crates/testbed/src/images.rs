@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+pub(crate) use archive::architecture;
 use serde_json::{Value, json};
 
 use crate::packages::BUSYBOX;
@@ -62,8 +63,14 @@ pub fn write_archive(path: &Path) -> Result<()> {
 }
 
 /// An archive in the OCI layout with these images.
-pub(crate) fn archive_of(images: &[Image]) -> Result<Vec<u8>> {
-    archive::build(&layer::build(Path::new(BUSYBOX))?, images)
+fn archive_of(images: &[Image]) -> Result<Vec<u8>> {
+    archive::build(&layer::build(Path::new(BUSYBOX), None)?, images)
+}
+
+/// An archive in the OCI layout with an image whose layer no other image has: the file `/note` in it
+/// says something else.
+pub(crate) fn archive_with_note(image: Image, note: &str) -> Result<Vec<u8>> {
+    archive::build(&layer::build(Path::new(BUSYBOX), Some(note))?, &[image])
 }
 
 /// Imports all images and waits until the CRI service knows them.

@@ -1,5 +1,7 @@
-//! A node for tests of pods: a private containerd, an agent on it, and the questions that such
+//! A node for tests of pods: a private runtime, an agent on it, and the questions that such
 //! tests ask again and again.
+
+mod power;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -10,7 +12,8 @@ use serde_json::Value;
 
 use crate::agent::AgentBuilder;
 use crate::cri_truth::{Container, Sandbox};
-use crate::{Agent, Containerd, CriTruth, status};
+use crate::scratch::Scratch;
+use crate::{Agent, CriTruth, TestRuntime, status};
 
 /// How long each thing that is waited for may take on a busy machine.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
@@ -18,20 +21,19 @@ pub const TIMEOUT: Duration = Duration::from_secs(60);
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const EVENTS: &str = "/api/v1/namespaces/default/events";
 
-/// A running agent on a containerd of its own. When the value is dropped, everything of it is
-/// removed.
+/// A running agent on a runtime of its own. When the value is dropped, everything of it is removed.
 pub struct Node {
-    // Ends before its containerd does.
+    // Ends before its runtime does.
     agent: Agent,
     truth: CriTruth,
-    containerd: Containerd,
+    runtime: TestRuntime,
 }
 
 impl Node {
     /// Starts one and waits until the agent is ready.
     ///
     /// # Errors
-    /// When containerd or the agent can't be started.
+    /// When the runtime or the agent can't be started.
     pub fn start() -> Result<Self> {
         Self::start_with(|builder| builder)
     }
@@ -41,23 +43,24 @@ impl Node {
     /// # Errors
     /// As [`Node::start`].
     pub fn start_with(configure: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Result<Self> {
-        Self::start_on(Containerd::start()?, configure)
+        Self::start_on(TestRuntime::start()?, configure)
     }
 
-    /// As [`Node::start_with`], on a containerd that runs already.
+    /// As [`Node::start_with`], on a runtime that is there already.
     ///
     /// # Errors
     /// When the agent can't be started.
     pub fn start_on(
-        containerd: Containerd,
+        runtime: impl Into<TestRuntime>,
         configure: impl FnOnce(AgentBuilder) -> AgentBuilder,
     ) -> Result<Self> {
-        let truth = containerd.truth()?;
-        let agent = configure(Agent::builder(&containerd)).start()?;
+        let runtime = runtime.into();
+        let truth = runtime.truth()?;
+        let agent = configure(Agent::builder(&runtime)).start()?;
         let node = Self {
             agent,
             truth,
-            containerd,
+            runtime,
         };
         node.agent.wait_ready(TIMEOUT)?;
         Ok(node)
@@ -107,8 +110,26 @@ impl Node {
 
     /// The runtime.
     #[must_use]
-    pub fn containerd(&self) -> &Containerd {
-        &self.containerd
+    pub fn runtime(&self) -> &TestRuntime {
+        &self.runtime
+    }
+
+    /// The private folder and name of this node.
+    #[must_use]
+    pub fn scratch(&self) -> &Scratch {
+        self.runtime.scratch()
+    }
+
+    /// The process that the runtime lives in: containerd's or the agent's.
+    ///
+    /// # Errors
+    /// When it doesn't run.
+    pub fn runtime_pid(&self) -> Result<u32> {
+        let pid = match &self.runtime {
+            TestRuntime::Containerd(containerd) => containerd.pid(),
+            TestRuntime::Embedded(_) => self.agent.pid(),
+        };
+        pid.context("the runtime doesn't run")
     }
 
     /// A new folder on the host that goes away with the node, for pods to mount.
@@ -116,7 +137,7 @@ impl Node {
     /// # Errors
     /// When it can't be made.
     pub fn host_dir(&self, name: &str) -> Result<PathBuf> {
-        self.containerd.scratch().subdir(&format!("host/{name}"))
+        self.runtime.scratch().subdir(&format!("host/{name}"))
     }
 
     /// Writes a pod's manifest, or replaces it.

@@ -5,7 +5,7 @@ pub mod line;
 mod private_apt;
 mod suite;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -14,11 +14,12 @@ use crate::command::stdout_of;
 use crate::scratch::lock::HostLock;
 
 /// What is installed on the host, by Debian package name.
-pub const NEEDED: [&str; 5] = [
+pub const NEEDED: [&str; 6] = [
     "busybox-static",
     "containernetworking-plugins",
     "iproute2",
     "iptables",
+    "nftables",
     "runc",
 ];
 
@@ -28,6 +29,8 @@ pub(crate) const BUSYBOX: &str = "/bin/busybox";
 pub(crate) const RUNC: &str = "/usr/sbin/runc";
 /// The folder of the CNI plugins.
 pub(crate) const CNI_PLUGINS: &str = "/usr/lib/cni";
+/// The program that shows firewall tables.
+pub(crate) const NFT: &str = "/usr/sbin/nft";
 /// The program that changes network interfaces.
 pub(crate) const IP: &str = "/sbin/ip";
 
@@ -36,11 +39,32 @@ pub(crate) const IP: &str = "/sbin/ip";
 /// # Errors
 /// When this isn't root, or apt can't install a package.
 pub fn ensure() -> Result<Vec<&'static str>> {
+    ensure_all(&NEEDED)
+}
+
+/// Installs the emulator of virtual machines if it is missing; its path.
+///
+/// # Errors
+/// As [`ensure`].
+pub(crate) fn ensure_emulator() -> Result<&'static str> {
+    ensure_all(&["busybox-static", "qemu-system-x86"])?;
+    Ok("/usr/bin/qemu-system-x86_64")
+}
+
+/// Installs systemd if it is missing; it is not made the machine's first process.
+///
+/// # Errors
+/// As [`ensure`].
+pub(crate) fn ensure_systemd() -> Result<()> {
+    ensure_all(&["systemd"]).map(drop)
+}
+
+fn ensure_all(names: &[&'static str]) -> Result<Vec<&'static str>> {
     if !rustix::process::geteuid().is_root() {
         bail!("containers need root: run this command again as root");
     }
     let _lock = HostLock::take()?;
-    let missing = missing(&installed()?);
+    let missing = missing(names, &installed(names)?);
     if missing.is_empty() {
         return Ok(missing);
     }
@@ -55,21 +79,62 @@ pub fn ensure() -> Result<Vec<&'static str>> {
     Ok(missing)
 }
 
-/// The installed ones of [`NEEDED`], as dpkg prints them.
-fn installed() -> Result<String> {
+/// The first package that a package depends on, in the machine's own suite.
+///
+/// # Errors
+/// apt knows no such package.
+pub(crate) fn dependency_of(name: &str) -> Result<String> {
+    if !has_package_lists() {
+        update()?;
+    }
+    let text = stdout_of(Command::new("apt-cache").args(["depends", name]))?;
+    let found = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("Depends: "));
+    let found = found.with_context(|| format!("the package {name} depends on nothing"))?;
+    Ok(found.to_owned())
+}
+
+/// Downloads a package of the machine's own suite into a folder; the path of the .deb file.
+///
+/// # Errors
+/// It can't be downloaded.
+pub(crate) fn download(name: &str, dir: &Path) -> Result<PathBuf> {
+    let run = || {
+        let mut command = Command::new("apt-get");
+        // Its own unprivileged user can't write into a folder of root.
+        command
+            .args(["-o", "APT::Sandbox::User=root", "download", name])
+            .current_dir(dir);
+        stdout_of(&mut command)
+    };
+    if run().is_err() {
+        // The lists may be too old to name files that the archive still has.
+        update()?;
+        run()?;
+    }
+    std::fs::read_dir(dir)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.extension().is_some_and(|ext| ext == "deb"))
+        .with_context(|| format!("apt-get left no .deb file of {name} in {}", dir.display()))
+}
+
+/// The installed ones of these, as dpkg prints them.
+fn installed(names: &[&str]) -> Result<String> {
     let mut query = Command::new("dpkg-query");
     query
         .args(["--show", "--showformat", "${Package} ${db:Status-Status}\n"])
-        .args(NEEDED);
+        .args(names);
     let output = crate::command::output_of(&mut query)
         .context("the test bed takes its programs from Debian packages; dpkg-query is missing")?;
     // dpkg-query exits 1 when it knows none of a package; the others are printed all the same.
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn missing(installed: &str) -> Vec<&'static str> {
-    NEEDED
-        .into_iter()
+fn missing(names: &[&'static str], installed: &str) -> Vec<&'static str> {
+    names
+        .iter()
+        .copied()
         .filter(|name| {
             !installed
                 .lines()
@@ -122,7 +187,7 @@ mod tests {
     fn only_packages_that_are_not_fully_installed_are_missing() {
         let text = "busybox-static installed\niptables config-files\nrunc installed\n";
         assert_eq!(
-            missing(text),
+            missing(&NEEDED, text),
             ["containernetworking-plugins", "iproute2", "iptables"]
         );
     }

@@ -63,6 +63,17 @@ pub fn rss_bytes(pid: u32) -> Option<u64> {
     Some(kib * 1024)
 }
 
+/// Memory of process `pid` that no other process has a part in, in bytes.
+#[must_use]
+pub fn private_bytes(pid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let kib = |name: &str| -> Option<u64> {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().strip_suffix("kB")?.trim().parse().ok()
+    };
+    Some((kib("Private_Clean:")? + kib("Private_Dirty:")?) * 1024)
+}
+
 /// Follows process `pid`: a thread whose value is the wall time at which it ended.
 ///
 /// # Errors

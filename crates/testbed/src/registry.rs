@@ -1,68 +1,163 @@
 //! An image registry on the loopback interface, for tests of what a pull does: it serves one image
-//! over plain HTTP, under any name and tag, to anybody.
+//! over plain HTTP, under any name and tag, to anybody or to those who know the password.
 
-use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
+mod access;
+mod content;
+mod peer;
+mod request;
+mod respond;
+
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result};
-use serde_json::{Value, json};
 
-use crate::images;
-
-/// The first byte of a TLS connection.
-const TLS_HANDSHAKE: u8 = 22;
+pub use access::{Access, PASSWORD, USER};
+use content::Content;
+pub use content::{Compression, Form};
+pub use peer::PeerRegistry;
 
 /// A registry that serves until it is dropped.
 #[derive(Debug)]
 pub struct Registry {
     address: SocketAddr,
     shared: Arc<Shared>,
-    server: Option<JoinHandle<()>>,
+    servers: Vec<(SocketAddr, JoinHandle<()>)>,
+}
+
+/// How a registry is to behave.
+#[derive(Debug, Clone, Default)]
+#[must_use]
+pub struct RegistryBuilder {
+    access: Access,
+    form: Form,
+    compression: Compression,
+    redirects: bool,
+    cut_off: usize,
+    refused: Option<u16>,
+    wrong_bytes: bool,
 }
 
 #[derive(Debug)]
 struct Shared {
+    rules: RegistryBuilder,
     content: Content,
     resolved: AtomicUsize,
+    /// How many more answers are to be cut off.
+    cuts: AtomicUsize,
+    /// Credentials that came to the server that blobs are at, which has no use for them.
+    leaked: AtomicUsize,
     stop: AtomicBool,
     /// Requests wait here while the gate is closed.
     gate: Mutex<()>,
+    /// Where blobs are when requests for them are sent on.
+    elsewhere: Option<SocketAddr>,
 }
 
-/// The image: its manifest and its blobs by digest, each with its media type.
-#[derive(Debug)]
-struct Content {
-    manifest: String,
-    blobs: BTreeMap<String, (String, Vec<u8>)>,
+impl RegistryBuilder {
+    /// Lets in only who knows the password [`PASSWORD`] of [`USER`], in this way.
+    pub fn access(mut self, access: Access) -> Self {
+        self.access = access;
+        self
+    }
+
+    /// Serves the image in this form.
+    pub fn form(mut self, form: Form) -> Self {
+        self.form = form;
+        self
+    }
+
+    /// Serves the layer packed like this.
+    pub fn compression(mut self, compression: Compression) -> Self {
+        self.compression = compression;
+        self
+    }
+
+    /// Sends requests for blobs on to another server.
+    pub fn redirects(mut self) -> Self {
+        self.redirects = true;
+        self
+    }
+
+    /// Closes the connection in the middle of the layer, this many times.
+    pub fn cut_off(mut self, times: usize) -> Self {
+        self.cut_off = times;
+        self
+    }
+
+    /// Answers each request for a manifest with this status.
+    pub fn refused(mut self, status: u16) -> Self {
+        self.refused = Some(status);
+        self
+    }
+
+    /// Sends a layer whose bytes are others than its digest says.
+    pub fn wrong_bytes(mut self) -> Self {
+        self.wrong_bytes = true;
+        self
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When the image can't be built, or no port is free.
+    pub fn start(self) -> Result<Registry> {
+        let mut content = Content::build(self.form, self.compression)?;
+        if self.wrong_bytes {
+            content.spoil_layer();
+        }
+        let bind = |host: &str| {
+            let listener = TcpListener::bind((host, 0));
+            listener.with_context(|| format!("no port is free on {host}"))
+        };
+        let listener = bind("127.0.0.1")?;
+        // Another host as clients see it, to which credentials are not sent on.
+        let second = self.redirects.then(|| bind("127.0.0.2")).transpose()?;
+        let address = listener.local_addr()?;
+        let elsewhere = match &second {
+            Some(second) => Some(second.local_addr()?),
+            None => None,
+        };
+        let shared = Arc::new(Shared {
+            content,
+            resolved: AtomicUsize::new(0),
+            cuts: AtomicUsize::new(self.cut_off),
+            leaked: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+            gate: Mutex::new(()),
+            elsewhere,
+            rules: self,
+        });
+        let mut servers = Vec::new();
+        for (listener, is_store) in [(Some(listener), false), (second, true)] {
+            let Some(listener) = listener else { continue };
+            let shared = Arc::clone(&shared);
+            let address = listener.local_addr()?;
+            let server = std::thread::spawn(move || serve(&listener, is_store, &shared));
+            servers.push((address, server));
+        }
+        Ok(Registry {
+            address,
+            shared,
+            servers,
+        })
+    }
 }
 
 impl Registry {
-    /// Starts one that serves busybox, in an image of its own.
+    /// A registry that can be told how to behave.
+    pub fn builder() -> RegistryBuilder {
+        RegistryBuilder::default()
+    }
+
+    /// Starts one that serves busybox, in an image of its own, to anybody.
     ///
     /// # Errors
     /// When the image can't be built, or no port is free.
     pub fn start() -> Result<Self> {
-        let shared = Arc::new(Shared {
-            content: Content::build()?,
-            resolved: AtomicUsize::new(0),
-            stop: AtomicBool::new(false),
-            gate: Mutex::new(()),
-        });
-        let listener = TcpListener::bind("127.0.0.1:0").context("no port is free on 127.0.0.1")?;
-        let address = listener.local_addr()?;
-        let server = std::thread::spawn({
-            let shared = Arc::clone(&shared);
-            move || serve(&listener, &shared)
-        });
-        Ok(Self {
-            address,
-            shared,
-            server: Some(server),
-        })
+        Self::builder().start()
     }
 
     /// The name of an image here.
@@ -71,10 +166,22 @@ impl Registry {
         format!("{}/{name}", self.address)
     }
 
+    /// The digest of what each tag stands for.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        self.shared.content.top()
+    }
+
     /// How often somebody asked what a tag stands for: once for each pull.
     #[must_use]
     pub fn pulls(&self) -> usize {
         self.shared.resolved.load(Ordering::Relaxed)
+    }
+
+    /// How often credentials were sent to the server that blobs are at.
+    #[must_use]
+    pub fn leaked(&self) -> usize {
+        self.shared.leaked.load(Ordering::Relaxed)
     }
 
     /// Lets all requests wait while `meanwhile` runs.
@@ -91,61 +198,15 @@ impl Registry {
 impl Drop for Registry {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        // Wakes the server, which then sees that it is to stop.
-        let _ = TcpStream::connect(self.address);
-        if let Some(server) = self.server.take() {
+        for (address, server) in self.servers.drain(..) {
+            // Wakes the server, which then sees that it is to stop.
+            let _ = TcpStream::connect(address);
             let _ = server.join();
         }
     }
 }
 
-impl Content {
-    fn build() -> Result<Self> {
-        // Another configuration, for what has the same one is the same image to a runtime.
-        let config = json!({ "Env": ["PATH=/bin"], "Cmd": ["sh"], "Labels": { "from": "afar" } });
-        let archive = images::archive_of(&[("served", config)])?;
-        let mut files = BTreeMap::new();
-        for entry in tar::Archive::new(archive.as_slice()).entries()? {
-            let mut entry = entry?;
-            let path = entry.path()?.display().to_string();
-            let mut bytes = Vec::new();
-            entry.read_to_end(&mut bytes)?;
-            files.insert(path, bytes);
-        }
-        let index: Value = json_of(&files, "index.json")?;
-        let entry = &index["manifests"][0];
-        let (manifest, _) = digest_and_type(entry)?;
-        let inner = json_of(&files, &path_of(&manifest))?;
-        let layers = inner["layers"].as_array().context("no layers")?;
-        let mut blobs = BTreeMap::new();
-        for descriptor in [entry, &inner["config"]].into_iter().chain(layers) {
-            let (digest, media_type) = digest_and_type(descriptor)?;
-            let bytes = files
-                .remove(&path_of(&digest))
-                .context("a blob is missing")?;
-            blobs.insert(digest, (media_type, bytes));
-        }
-        Ok(Self { manifest, blobs })
-    }
-}
-
-fn json_of(files: &BTreeMap<String, Vec<u8>>, path: &str) -> Result<Value> {
-    let bytes = files.get(path).with_context(|| format!("no file {path}"))?;
-    Ok(serde_json::from_slice(bytes)?)
-}
-
-fn digest_and_type(descriptor: &Value) -> Result<(String, String)> {
-    let field = |name: &str| descriptor[name].as_str().map(str::to_owned);
-    field("digest")
-        .zip(field("mediaType"))
-        .with_context(|| format!("{descriptor} is no descriptor"))
-}
-
-fn path_of(digest: &str) -> String {
-    format!("blobs/{}", digest.replace(':', "/"))
-}
-
-fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
+fn serve(listener: &TcpListener, is_store: bool, shared: &Arc<Shared>) {
     for stream in listener.incoming() {
         if shared.stop.load(Ordering::Relaxed) {
             return;
@@ -153,63 +214,6 @@ fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
         let Ok(stream) = stream else { continue };
         let shared = Arc::clone(shared);
         // A client that goes away in the middle is its own trouble.
-        std::thread::spawn(move || answer(&stream, &shared).ok());
+        std::thread::spawn(move || respond::answer(&stream, is_store, &shared).ok());
     }
-}
-
-/// Answers one request and closes the connection.
-fn answer(mut stream: &TcpStream, shared: &Shared) -> std::io::Result<()> {
-    let mut input = BufReader::new(stream);
-    if input.fill_buf()?.first() == Some(&TLS_HANDSHAKE) {
-        // A client that tries HTTPS first understands by this that there is only HTTP. It is
-        // heard out, for a connection that is closed with bytes unread loses the answer.
-        let mut record = [0; 5];
-        input.read_exact(&mut record)?;
-        let length = u16::from_be_bytes([record[3], record[4]]);
-        std::io::copy(&mut input.take(length.into()), &mut std::io::sink())?;
-        return write!(
-            stream,
-            "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"
-        );
-    }
-    let mut head = input.lines();
-    let request = head.next().transpose()?.unwrap_or_default();
-    for line in head {
-        if line?.is_empty() {
-            break;
-        }
-    }
-    drop(shared.gate.lock().unwrap_or_else(PoisonError::into_inner));
-    let mut words = request.split(' ');
-    let (method, path) = (words.next(), words.next().unwrap_or_default());
-    let content = &shared.content;
-    let digest = match path.rsplit_once('/') {
-        Some((folder, tag)) if folder.ends_with("/manifests") && !tag.contains(':') => {
-            shared.resolved.fetch_add(1, Ordering::Relaxed);
-            content.manifest.as_str()
-        }
-        Some((_, digest)) => digest,
-        None => "",
-    };
-    let Some((media_type, bytes)) = content.blobs.get(digest) else {
-        let status = if path == "/v2/" {
-            "200 OK"
-        } else {
-            "404 Not Found"
-        };
-        return write!(
-            stream,
-            "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-        );
-    };
-    write!(
-        stream,
-        "HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\n\
-         Docker-Content-Digest: {digest}\r\nConnection: close\r\n\r\n",
-        bytes.len()
-    )?;
-    if method != Some("HEAD") {
-        stream.write_all(bytes)?;
-    }
-    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::cleanup::{self, cgroups, network};
+use crate::cleanup::{self, cgroups, network, nft};
 use crate::scratch::lock::HostLock;
 use crate::scratch::{Scratch, all};
 
@@ -41,6 +41,13 @@ fn sweep_locked(lock: &HostLock, condemned: impl Fn(&Scratch) -> bool) -> Result
             && let Err(error) = network::remove_bridge(&bridge)
         {
             failed.push(format!("bridge {bridge}: {error:#}"));
+        }
+    }
+    for (_, table) in nft::tables().unwrap_or_default() {
+        if living.iter().all(|scratch| scratch.bridge() != table)
+            && let Err(error) = nft::remove(&table)
+        {
+            failed.push(format!("firewall table {table}: {error:#}"));
         }
     }
     for tag in cgroups::tags()? {

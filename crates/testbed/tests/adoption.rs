@@ -19,7 +19,7 @@ use rubelet_testbed::agent::Notification;
 use rubelet_testbed::cleanup::{cgroups, processes};
 use rubelet_testbed::cri_truth::Sandbox;
 use rubelet_testbed::status::is_ready;
-use rubelet_testbed::{Agent, Containerd, CriTruth, wait};
+use rubelet_testbed::{Agent, CriTruth, TestRuntime, wait};
 use serde_json::Value;
 
 /// How often the agent is killed.
@@ -32,8 +32,8 @@ const SEED: u64 = 20_261_121;
 #[test]
 fn a_hundred_kills_at_random_moments_restart_nothing_and_double_nothing() {
     let pods = ten_pods();
-    let (containerd, mut agent) = outside::with_pods(&pods);
-    let truth = containerd.truth().unwrap();
+    let (runtime, mut agent) = outside::with_pods(&pods);
+    let truth = runtime.truth().unwrap();
     let before = instances(&truth);
     assert_eq!(
         before.len(),
@@ -238,10 +238,10 @@ fn cut_in_half(path: &PathBuf) {
 
 #[test]
 fn kills_during_the_first_start_of_pods_leave_each_container_exactly_once() {
-    let containerd = Containerd::start().unwrap();
-    let truth = containerd.truth().unwrap();
+    let runtime = TestRuntime::start().unwrap();
+    let truth = runtime.truth().unwrap();
     let pods = ten_pods();
-    let mut builder = Agent::builder(&containerd);
+    let mut builder = Agent::builder(&runtime);
     for pod in &pods {
         builder = builder.manifest(pod.file(), pod.yaml());
     }
@@ -272,7 +272,7 @@ fn kills_during_the_first_start_of_pods_leave_each_container_exactly_once() {
         // containerd can't always remove a container whose start was broken off.
         left_over += never.len();
         for one in never {
-            assert_no_process(&containerd, &one.id);
+            assert_no_process(&runtime, &one.id);
         }
     }
     let sandboxes = truth.sandboxes().unwrap();
@@ -298,10 +298,10 @@ fn kills_during_the_first_start_of_pods_leave_each_container_exactly_once() {
 }
 
 /// Nothing of the container is in any of its cgroups.
-fn assert_no_process(containerd: &Containerd, id: &str) {
+fn assert_no_process(runtime: &TestRuntime, id: &str) {
     let what = format!("no process of {id} is left");
     let none = wait::until(&what, TIMEOUT, || {
-        let mut found = cgroups::of(containerd.scratch().tag())?;
+        let mut found = cgroups::of(runtime.scratch().tag())?;
         found.retain(|cgroup| cgroup.ends_with(id));
         let empty = found.iter().all(|cgroup| {
             let processes = std::fs::read_to_string(cgroup.join("cgroup.procs"));
@@ -320,9 +320,9 @@ fn what_happens_while_the_agent_is_dead_is_made_up_for_and_nothing_else_is_touch
         PodText::new("removed"),
         PodText::new("killed").container("second"),
     ];
-    let (containerd, mut agent) = outside::with_pods(&pods);
+    let (runtime, mut agent) = outside::with_pods(&pods);
     agent.kill9().unwrap();
-    let truth = containerd.truth().unwrap();
+    let truth = runtime.truth().unwrap();
     let before = instances(&truth);
     let key = |agent: &Agent, pod: &str, name: &str| (agent.full_name(pod), name.to_owned());
 

@@ -112,7 +112,7 @@ fn variables_hold_what_the_pod_and_the_node_are() -> Result<()> {
             .unwrap_or_default()
     };
     let (host, ip) = (text("/status/hostIP"), text("/status/podIP"));
-    let subnet = node.containerd().scratch().subnet();
+    let subnet = node.scratch().subnet();
     let prefix = subnet.trim_end_matches("0/24");
     assert!(ip.starts_with(prefix), "{ip} is in {subnet}");
     assert!(!host.is_empty(), "the node has an address");

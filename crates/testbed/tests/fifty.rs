@@ -14,17 +14,17 @@ use std::time::Duration;
 use outside::chance::Chance;
 use outside::{PodText, TIMEOUT, pod_text, states, truth};
 use rubelet_testbed::cleanup::{cgroups, mounts};
-use rubelet_testbed::{Agent, Containerd, wait};
+use rubelet_testbed::{Agent, TestRuntime, wait};
 
 /// What the moments of removal are made from.
 const SEED: u64 = 50;
 
 #[test]
 fn fifty_pods_of_a_folder_and_files_with_several_pods_run_and_go_without_a_trace() {
-    let containerd = Containerd::start().unwrap();
-    let truth = containerd.truth().unwrap();
+    let runtime = TestRuntime::start().unwrap();
+    let truth = runtime.truth().unwrap();
     let pods: Vec<PodText> = (0..50).map(|i| PodText::new(&format!("p{i}"))).collect();
-    let mut builder = Agent::builder(&containerd);
+    let mut builder = Agent::builder(&runtime);
     for pod in &pods {
         builder = builder.manifest(pod.file(), pod.yaml());
     }
@@ -89,7 +89,7 @@ fn fifty_pods_of_a_folder_and_files_with_several_pods_run_and_go_without_a_trace
             "no folder, log or mount of a pod is left",
             TIMEOUT,
             |agent| {
-                let no_mount = mounts::below(containerd.scratch().dir())?.is_empty();
+                let no_mount = mounts::below(runtime.scratch().dir())?.is_empty();
                 let no_file =
                     is_empty(&agent.root_dir().join("pods")) && is_empty(&agent.pod_logs_dir());
                 Ok((no_mount && no_file).then_some(()))
@@ -101,8 +101,8 @@ fn fifty_pods_of_a_folder_and_files_with_several_pods_run_and_go_without_a_trace
 
 #[test]
 fn pods_that_are_removed_at_any_moment_of_their_start_leave_nothing_behind() {
-    let (containerd, agent) = outside::with_pods(&[]);
-    let truth = containerd.truth().unwrap();
+    let (runtime, agent) = outside::with_pods(&[]);
+    let truth = runtime.truth().unwrap();
     let mut chance = Chance::new(SEED);
     for round in 0..12 {
         let pods = ["a", "b", "c"].map(|name| {
@@ -119,12 +119,12 @@ fn pods_that_are_removed_at_any_moment_of_their_start_leave_nothing_behind() {
     }
     truth::wait_empty(&agent, &truth);
     states::wait_all_ready(&agent, 0);
-    assert_eq!(processes_of_pods(&containerd), 0);
+    assert_eq!(processes_of_pods(&runtime), 0);
 }
 
 /// Processes in the cgroups of pods.
-fn processes_of_pods(containerd: &Containerd) -> usize {
-    cgroups::members(containerd.scratch().tag()).len()
+fn processes_of_pods(runtime: &TestRuntime) -> usize {
+    cgroups::members(runtime.scratch().tag()).len()
 }
 
 fn is_empty(folder: &Path) -> bool {

@@ -465,7 +465,7 @@ fn traces(node: &Node, pod: &Value) -> Result<Vec<PathBuf>> {
         agent.root_dir().join(format!("rubelet/pods/{uid}.json")),
         agent.pod_logs_dir().join(format!("default_{name}_{uid}")),
     ];
-    let tag = node.containerd().scratch().tag();
+    let tag = node.scratch().tag();
     let cgroups = rubelet_testbed::cleanup::cgroups::of(tag)?;
     let of_pod = format!("pod{uid}");
     found.extend(cgroups.into_iter().filter(|path| path.ends_with(&of_pod)));

@@ -30,7 +30,7 @@ fn bounded(name: &str, requests: &Value, limits: &Value) -> Value {
 /// The value in `file` of the cgroup with this path below the instance's own. Of the hierarchies,
 /// the one that has such a file counts.
 fn value(node: &Node, path: &str, file: &str) -> Result<String> {
-    let tag = node.containerd().scratch().tag();
+    let tag = node.scratch().tag();
     let of_path = |found: &PathBuf| found.ends_with(format!("{tag}/{path}"));
     let found = cgroups::of(tag)?.into_iter().filter(of_path);
     let text = found
@@ -90,7 +90,7 @@ fn a_guaranteed_pod_has_what_it_asks_for_and_no_more() -> Result<()> {
     assert_eq!(value(&node, &path, "pids.max")?, PIDS.to_string());
 
     let score = oom_score_adj(&node, "guaranteed", "main")?;
-    let runtime = node.containerd().pid().context("containerd runs")?;
+    let runtime = node.runtime_pid()?;
     let own: i32 = std::fs::read_to_string(format!("/proc/{runtime}/oom_score_adj"))?
         .trim()
         .parse()?;
@@ -294,7 +294,7 @@ fn a_process_that_the_runtime_lost_does_not_hold_up_the_end_of_its_pod() -> Resu
     // What a runtime leaves behind whose making of a sandbox was broken off.
     let mut lost = Command::new("sleep").arg("3600").spawn()?;
     let path = cgroup_of(&seen, "besteffort/");
-    let tag = node.containerd().scratch().tag();
+    let tag = node.scratch().tag();
     let of_path = |found: &PathBuf| found.ends_with(format!("{tag}/{path}"));
     let joined = cgroups::of(tag)?
         .into_iter()

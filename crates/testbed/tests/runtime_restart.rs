@@ -30,7 +30,8 @@ fn ten_changes_during_restarts_of_the_runtime_end_as_the_folder_says() {
         let pod = PodText::new(name);
         pod.container("second")
     });
-    let (containerd, agent) = outside::with_pods(&pods);
+    let containerd = Containerd::start().unwrap();
+    let agent = outside::agent_on(&containerd, &pods);
     let truth = containerd.truth().unwrap();
     let before = running(&truth);
     let changes_end = AtomicBool::new(false);
@@ -176,7 +177,8 @@ fn running_pods_go_on_while_the_runtime_is_away_and_a_death_meanwhile_is_one_res
         PodText::new("calm"),
         PodText::new("dies").container("second"),
     ];
-    let (containerd, agent) = outside::with_pods(&pods);
+    let containerd = Containerd::start().unwrap();
+    let agent = outside::agent_on(&containerd, &pods);
     let truth = containerd.truth().unwrap();
     let before = instances(&truth);
     let key = |pod: &str, name: &str| (agent.full_name(pod), name.to_owned());

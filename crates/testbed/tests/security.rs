@@ -194,7 +194,7 @@ fn capabilities_and_privileges_are_what_the_security_context_says() -> Result<()
     assert_eq!(effective("none")?, 0);
     assert_eq!(effective("one")?, net_bind);
     assert_eq!(effective("less")?, (usual | sys_time) & !mknod);
-    let runtime = node.containerd().pid().context("containerd runs")?;
+    let runtime = node.runtime_pid()?;
     let whole = std::fs::read_to_string(format!("/proc/{runtime}/status"))?;
     let whole = u64::from_str_radix(line(&whole, "CapEff"), 16)?;
     assert_eq!(effective("privileged")?, whole, "all that the runtime has");
@@ -421,7 +421,7 @@ fn ports_can_be_reached_at_the_pod_and_at_the_node() -> Result<()> {
         "at the pod's own address"
     );
     // The node's address on the pods' network.
-    let gateway = node.containerd().scratch().subnet().replace(".0/24", ".1");
+    let gateway = node.scratch().subnet().replace(".0/24", ".1");
     let at_node = format!("{gateway}:{mapped}");
     assert_eq!(page(&at_node)?, "mapped\n", "at the node's address");
 

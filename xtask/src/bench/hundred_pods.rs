@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rubelet_testbed::containerd::{HostPorts, Line};
-use rubelet_testbed::{Agent, Containerd, clock, images, proc, wait};
+use rubelet_testbed::{Agent, Containerd, CriTruth, clock, images, proc, wait};
 
 use super::report::Results;
 use super::{Request, mib, progress, scrape};
@@ -13,9 +13,9 @@ pub(super) const PODS: usize = 100;
 /// More than a slow machine needs for any of the steps.
 const TIMEOUT: Duration = Duration::from_secs(300);
 /// How long the agent is left alone before memory and processor time are looked at.
-const SETTLE: Duration = Duration::from_secs(10);
+pub(super) const SETTLE: Duration = Duration::from_secs(10);
 /// The span over which idle processor time is measured.
-const IDLE: Duration = Duration::from_secs(60);
+pub(super) const IDLE: Duration = Duration::from_secs(60);
 /// How often the runtime is asked what it still has: seldom enough not to slow it down.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How often the agent is killed; the middle one of the times is the result.
@@ -74,18 +74,8 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
         results.add("adopt_100_ms", times[ADOPTIONS / 2].as_secs_f64() * 1000.0);
     }
     if request.wants("stop_100_s") {
-        progress("stop 100 pods");
-        let truth = containerd.truth()?;
-        let start = clock::now();
-        for number in 0..PODS {
-            agent.remove_manifest(&file_name(number))?;
-        }
-        let stopped = wait::until_every(LOOK_EVERY, "nothing of the pods runs", TIMEOUT, || {
-            let sandboxes = truth.sandboxes()?;
-            Ok((!sandboxes.iter().any(|sandbox| sandbox.ready)).then_some(()))
-        });
-        stopped.with_context(|| agent.circumstances())?;
-        results.add("stop_100_s", start.elapsed().as_secs_f64());
+        let took = stop_all(&agent, &containerd.truth()?)?;
+        results.add("stop_100_s", took.as_secs_f64());
     }
     drop(agent);
     containerd.remove()
@@ -93,13 +83,33 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
 
 /// The time from the agent's start until it told systemd that all pods are ready.
 pub(super) fn until_ready(agent: &Agent) -> Result<Duration> {
-    let all_ready = format!("{PODS}/{PODS} pods ready");
+    until_so_many_ready(agent, PODS)
+}
+
+/// As [`until_ready`], with this many pods.
+pub(super) fn until_so_many_ready(agent: &Agent, pods: usize) -> Result<Duration> {
+    let all_ready = format!("{pods}/{pods} pods ready");
     let told = agent.wait_notification("all pods are ready", TIMEOUT, |told| {
         told.status()
             .is_some_and(|status| status.starts_with(&all_ready))
     })?;
     let start = agent.started_at().context("the agent was not started")?;
     Ok(told.at.duration_since(start))
+}
+
+/// Takes all manifests away; the time until nothing of the pods runs.
+pub(super) fn stop_all(agent: &Agent, truth: &CriTruth) -> Result<Duration> {
+    progress("stop 100 pods");
+    let start = clock::now();
+    for number in 0..PODS {
+        agent.remove_manifest(&file_name(number))?;
+    }
+    let stopped = wait::until_every(LOOK_EVERY, "nothing of the pods runs", TIMEOUT, || {
+        let sandboxes = truth.sandboxes()?;
+        Ok((!sandboxes.iter().any(|sandbox| sandbox.ready)).then_some(()))
+    });
+    stopped.with_context(|| agent.circumstances())?;
+    Ok(start.elapsed())
 }
 
 /// The share of one core that each process uses while nothing happens, in percent.
@@ -121,12 +131,12 @@ fn pid(agent: &Agent) -> Result<u32> {
     agent.pid().context("the agent has ended")
 }
 
-fn file_name(number: usize) -> String {
+pub(super) fn file_name(number: usize) -> String {
     format!("pod-{number:03}.yaml")
 }
 
 /// A pod of one container that waits, and ends at SIGTERM.
-fn manifest(number: usize) -> String {
+pub(super) fn manifest(number: usize) -> String {
     format!(
         "apiVersion: v1\nkind: Pod\nmetadata:\n  name: pod-{number:03}\nspec:\n  containers:\n  - \
          name: main\n    image: {}\n    imagePullPolicy: IfNotPresent\n",

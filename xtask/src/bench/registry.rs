@@ -23,6 +23,14 @@ pub(super) enum Group {
     Joined,
     /// A model cluster and a model runtime.
     Churn,
+    /// The embedded runtime alone, behind its socket.
+    EmbeddedPods,
+    /// An agent that runs 100 pods by itself.
+    EmbeddedHundred,
+    /// The same, with containers that are killed.
+    EmbeddedRestarts,
+    /// An agent that runs 1000 pods by itself.
+    EmbeddedThousand,
 }
 
 /// Which way a number should go.
@@ -240,5 +248,87 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         group: Group::Churn,
         about: "pods that are created, get ready and are deleted, on a model API server and a \
                 model runtime",
+    },
+    Benchmark {
+        name: "embedded_pod_start_ms_p50",
+        unit: "ms",
+        goal: 40.0,
+        better: Better::Smaller,
+        group: Group::EmbeddedPods,
+        about: "from RunPodSandbox until the one container of a pod on the bridge is started, the \
+                median of 100",
+    },
+    Benchmark {
+        name: "embedded_pod_start_ms_p99",
+        unit: "ms",
+        goal: 120.0,
+        better: Better::Smaller,
+        group: Group::EmbeddedPods,
+        about: "the same, the 99th of 100",
+    },
+    Benchmark {
+        name: "embedded_exec_ms_p50",
+        unit: "ms",
+        goal: 15.0,
+        better: Better::Smaller,
+        group: Group::EmbeddedPods,
+        about: "a command in a running container, from the call to its answer, the median of 100",
+    },
+    Benchmark {
+        name: "shim_private_kib",
+        unit: "KiB",
+        goal: 1536.0,
+        better: Better::Smaller,
+        group: Group::EmbeddedPods,
+        about: "private memory of a supervisor with one container, the median of 100",
+    },
+    Benchmark {
+        name: "embedded_start_100_s",
+        unit: "s",
+        goal: 4.0,
+        better: Better::Smaller,
+        group: Group::EmbeddedHundred,
+        about: "from the start of the agent until 100 pods that it runs by itself are ready",
+    },
+    Benchmark {
+        name: "embedded_rss_mib_100",
+        unit: "MiB",
+        goal: 20.0,
+        better: Better::Smaller,
+        group: Group::EmbeddedHundred,
+        about: "memory of the agent with them, runtime included",
+    },
+    Benchmark {
+        name: "embedded_cpu_idle_pct_100",
+        unit: "% of a core",
+        goal: 0.2,
+        better: Better::Smaller,
+        group: Group::EmbeddedHundred,
+        about: "its processor time over 60 s in which nothing happens",
+    },
+    Benchmark {
+        name: "embedded_stop_100_s",
+        unit: "s",
+        goal: 5.0,
+        better: Better::Smaller,
+        group: Group::EmbeddedHundred,
+        about: "from the removal of 100 manifests until nothing of the pods runs",
+    },
+    Benchmark {
+        name: "embedded_kill_to_created_ms_p50",
+        unit: "ms",
+        goal: 25.0,
+        better: Better::Smaller,
+        group: Group::EmbeddedRestarts,
+        about: "from SIGKILL of a container's process until its replacement is created, the median of \
+                100",
+    },
+    Benchmark {
+        name: "embedded_start_1000_s",
+        unit: "s",
+        goal: 60.0,
+        better: Better::Smaller,
+        group: Group::EmbeddedThousand,
+        about: "from the start of the agent until 1000 pods that it runs by itself are ready",
     },
 ];

@@ -31,28 +31,8 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
     let (containerd, agent) = hundred_pods::start(request)?;
     hundred_pods::until_ready(&agent)?;
     let truth = containerd.truth()?;
-    let mut victims = Vec::new();
-    for container in truth.containers()? {
-        victims.push((truth.pid(&container.id)?, container));
-    }
-    ensure!(
-        victims.len() == hundred_pods::PODS,
-        "{} containers are there",
-        victims.len()
-    );
-    wait::pass(SETTLE);
-    progress("kill one container after the other");
-    let mut times = Vec::new();
-    for (pid, victim) in &victims {
-        let killed_at = proc::kill9(*pid)?;
-        wait::pass(PAUSE);
-        let created_at = replaced(&truth, victim).with_context(|| agent.circumstances())?;
-        let took = created_at
-            .duration_since(killed_at)
-            .context("a replacement is older than the kill")?;
-        times.push(took.as_secs_f64() * 1000.0);
-    }
-    times.sort_by(f64::total_cmp);
+    let victims = victims(&truth)?;
+    let times = kill_each(&truth, &agent, &victims)?;
     results.add("kill_to_created_ms_p50", quantile(&times, 0.50));
     results.add("kill_to_created_ms_p99", quantile(&times, 0.99));
     if request.wants("exit_event_to_sync_ms_p50") || request.wants("exit_event_to_sync_ms_p99") {
@@ -62,6 +42,43 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
     }
     drop(agent);
     containerd.remove()
+}
+
+/// All containers, with their processes.
+pub(super) fn victims(truth: &CriTruth) -> Result<Vec<(u32, Container)>> {
+    let mut victims = Vec::new();
+    for container in truth.containers()? {
+        victims.push((truth.pid(&container.id)?, container));
+    }
+    ensure!(
+        victims.len() == hundred_pods::PODS,
+        "{} containers are there",
+        victims.len()
+    );
+    Ok(victims)
+}
+
+/// Kills one container after the other. From each kill until the replacement was created, in
+/// milliseconds, sorted.
+pub(super) fn kill_each(
+    truth: &CriTruth,
+    agent: &Agent,
+    victims: &[(u32, Container)],
+) -> Result<Vec<f64>> {
+    wait::pass(SETTLE);
+    progress("kill one container after the other");
+    let mut times = Vec::new();
+    for (pid, victim) in victims {
+        let killed_at = proc::kill9(*pid)?;
+        wait::pass(PAUSE);
+        let created_at = replaced(truth, victim).with_context(|| agent.circumstances())?;
+        let took = created_at
+            .duration_since(killed_at)
+            .context("a replacement is older than the kill")?;
+        times.push(took.as_secs_f64() * 1000.0);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times)
 }
 
 /// Waits for the container that takes the victim's place; when the runtime created it.

@@ -108,7 +108,8 @@ pub(super) const ROOMS: &[Room] = &[
             "images",
             "cni",
         ],
-    ),
+    )
+    .tests_with(&["testbed"]),
     Room::effects(4, "cri-grpc", &["base", "cri"]).tests_with(&["cri-grpc"]),
     Room::effects(
         5,
@@ -154,7 +155,7 @@ pub(super) const ROOMS: &[Room] = &[
     Room::effects(DEV, "sim-api", &["base", "yaml", "server"]).tests_with(&["kube"]),
     Room::effects(DEV, "testbed", &["cri", "cri-grpc", "sim-api"]),
     Room::effects(DEV, "chaos-cri", &["base", "yaml", "cri"]).tests_with(&["cri-grpc", "sim"]),
-    Room::effects(DEV, "xtask", &["testbed", "chaos-cri"]),
+    Room::effects(DEV, "xtask", &["cri", "testbed", "chaos-cri"]),
 ];
 
 /// The room of that name.

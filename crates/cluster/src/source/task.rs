@@ -154,6 +154,10 @@ impl Source {
     /// not.
     async fn start_unconfirmed(&self, why: Option<&str>) {
         let pods = self.stored.load().await;
+        let pods: Vec<Arc<Pod>> = pods
+            .iter()
+            .filter_map(|json| self.unconfirmed(json))
+            .collect();
         if pods.is_empty() {
             return;
         }
@@ -162,10 +166,6 @@ impl Source {
             pods = pods.len(),
             why, "The API server can't be reached; pods start as they were known last"
         );
-        let pods: Vec<Arc<Pod>> = pods
-            .iter()
-            .filter_map(|json| self.unconfirmed(json))
-            .collect();
         for pod in &pods {
             let message = format!(
                 "the API server did not confirm this pod, which runs as it was known last: {why}"
@@ -181,10 +181,20 @@ impl Source {
 
     fn unconfirmed(&self, json: &Json) -> Option<Arc<Pod>> {
         let seen = glance(json).ok()?;
+        let mut shown: Value = serde_json::from_str(json.get()).ok()?;
+        let bound = shown["spec"]["nodeName"].as_str().unwrap_or_default();
+        if bound != &*self.parts.node_name {
+            warn!(
+                pod = %seen.api.name,
+                node = bound,
+                "Does not start a pod that belongs to a node of another name"
+            );
+            return None;
+        }
         let parsed = parse(json, &seen.api, &self.parts.node_name);
         self.parts.gate.judge(&seen.api.uid, parsed.rejection);
         let mut pod = Pod::clone(&parsed.pod);
-        let mut shown: Value = serde_json::from_str(&pod.json).ok()?;
+        shown = serde_json::from_str(&pod.json).ok()?;
         shown["metadata"]["annotations"][UNCONFIRMED] = "true".into();
         pod.json = shown.to_string().into();
         Some(Arc::new(pod))

@@ -66,6 +66,9 @@ fn ensure_v1(hierarchy: &Hierarchy, path: &CgroupPath) -> Result<(), EnsureError
         let parent = dir.clone();
         dir.push(component);
         create(&dir)?;
+        if hierarchy.has("memory") {
+            count_within(&dir);
+        }
         // A new cpuset has neither processors nor memory nodes, and nothing can run in it.
         if hierarchy.has("cpuset") {
             inherit(&parent, &dir, "cpuset.cpus")?;
@@ -73,6 +76,15 @@ fn ensure_v1(hierarchy: &Hierarchy, path: &CgroupPath) -> Result<(), EnsureError
         }
     }
     Ok(())
+}
+
+/// Kernels before 5.11 can leave what is used in the cgroups within out of a limit.
+fn count_within(dir: &Path) {
+    let file = dir.join("memory.use_hierarchy");
+    // It can't be changed any more once there are cgroups within, and then it is not ours.
+    if fs::read_to_string(&file).is_ok_and(|text| text.trim() == "0") {
+        let _ = write_file(&file, "1", None);
+    }
 }
 
 fn inherit(parent: &Path, dir: &Path, file: &str) -> Result<(), EnsureError> {

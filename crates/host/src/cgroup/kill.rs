@@ -6,12 +6,17 @@ use std::{
     fs, io,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use rubelet_base::cgroup::CgroupPath;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::{CgroupFs, child_dirs, is_gone};
+use super::{CgroupFs, CgroupLayout, child_dirs, is_gone, write::write_file};
+
+/// How long processes have to stand still before they are killed on version 1. Those that can't be
+/// stopped can't fork either.
+const STILL: Duration = Duration::from_millis(100);
 
 /// Why the processes of a cgroup can't be killed.
 #[derive(Debug, thiserror::Error)]
@@ -22,12 +27,33 @@ pub struct KillError {
 }
 
 impl CgroupFs {
-    /// Sends SIGKILL to all processes of the cgroup and of those within it, once; how many there
-    /// were. None if the cgroup isn't there.
+    /// Sends SIGKILL to all processes of the cgroup and of those within it, frozen or not; how many
+    /// there were. None if the cgroup isn't there. Processes that fork all the time don't escape
+    /// where the kernel offers a way: `cgroup.kill` of version 2 (Linux 5.14), or the freezer of
+    /// version 1.
     ///
     /// # Errors
     /// The processes can't be listed.
     pub fn kill(&self, path: &CgroupPath) -> Result<usize, KillError> {
+        if self.layout == CgroupLayout::V2 {
+            let count = self.processes(path)?.len();
+            let file = self
+                .controller_dir("cgroup", path)
+                .map(|dir| dir.join("cgroup.kill"));
+            if file.is_some_and(|file| write_file(&file, "1", None).is_ok()) {
+                return Ok(count);
+            }
+            return self.kill_each(path);
+        }
+        // Without the freezer, or where some process can't be stopped, all that are seen are hit.
+        let _ = self.freeze(path, STILL);
+        let killed = self.kill_each(path);
+        // A signal reaches a frozen process only when it goes on, whoever froze it.
+        let _ = self.thaw(path);
+        killed
+    }
+
+    fn kill_each(&self, path: &CgroupPath) -> Result<usize, KillError> {
         let handles: Vec<(i32, OwnedFd)> = self
             .processes(path)?
             .into_iter()
@@ -43,7 +69,11 @@ impl CgroupFs {
         Ok(killed.count())
     }
 
-    fn processes(&self, path: &CgroupPath) -> Result<BTreeSet<i32>, KillError> {
+    /// Ids of all processes in the cgroup and in those within it; none if it isn't there.
+    ///
+    /// # Errors
+    /// The processes can't be listed.
+    pub fn processes(&self, path: &CgroupPath) -> Result<BTreeSet<i32>, KillError> {
         let mut found = BTreeSet::new();
         for hierarchy in &self.hierarchies {
             let dir = hierarchy.dir(path);

@@ -8,18 +8,18 @@ use rustix::process::geteuid;
 use super::*;
 use crate::mountinfo;
 
-fn path(text: &str) -> CgroupPath {
+pub(super) fn path(text: &str) -> CgroupPath {
     CgroupPath::parse(text).unwrap()
 }
 
-fn temp() -> tempfile::TempDir {
+pub(super) fn temp() -> tempfile::TempDir {
     tempfile::Builder::new()
         .prefix("rubelet-t")
         .tempdir()
         .unwrap()
 }
 
-fn put(root: &Path, files: &[(&str, &str)]) {
+pub(super) fn put(root: &Path, files: &[(&str, &str)]) {
     for (name, text) in files {
         let file = root.join(name);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -27,11 +27,11 @@ fn put(root: &Path, files: &[(&str, &str)]) {
     }
 }
 
-fn get(root: &Path, file: &str) -> String {
+pub(super) fn get(root: &Path, file: &str) -> String {
     fs::read_to_string(root.join(file)).unwrap()
 }
 
-fn v1(root: &Path, mounts: &[(&str, &str)]) -> CgroupFs {
+pub(super) fn v1(root: &Path, mounts: &[(&str, &str)]) -> CgroupFs {
     let line = |(dir, kind): &(&str, &str)| {
         let fs_type = if *kind == "cgroup2" {
             "cgroup2"
@@ -47,7 +47,7 @@ fn v1(root: &Path, mounts: &[(&str, &str)]) -> CgroupFs {
     CgroupFs::from_mounts(root, false, &mountinfo::parse(text.as_bytes()).unwrap()).unwrap()
 }
 
-fn v2(root: &Path) -> CgroupFs {
+pub(super) fn v2(root: &Path) -> CgroupFs {
     CgroupFs::from_mounts(root, true, &[]).unwrap()
 }
 
@@ -303,7 +303,7 @@ fn what_is_refused_is_named_and_the_rest_is_written() {
 }
 
 /// The machine's cgroups and a path of this test in them; `None`, with a message, without rights.
-fn real(test: &str) -> Option<(CgroupFs, CgroupPath)> {
+pub(super) fn real(test: &str) -> Option<(CgroupFs, CgroupPath)> {
     if !geteuid().is_root() {
         eprintln!("skipped, needs root: {test}");
         return None;
@@ -421,4 +421,101 @@ fn a_kill_hits_every_process_of_the_cgroup_and_of_those_within_and_no_other() {
     assert_eq!(children[2].try_wait().unwrap(), None);
     children[2].kill().unwrap();
     children[2].wait().unwrap();
+}
+
+/// Removes a cgroup of a test; the kernel may need a moment after the last process.
+pub(super) fn remove(cgroups: &CgroupFs, path: &CgroupPath) {
+    let gone = (0..1_000_000).any(|_| {
+        std::thread::yield_now();
+        cgroups.remove(path).unwrap() == Removal::Gone
+    });
+    assert!(gone, "{path} stayed");
+}
+
+#[test]
+fn frozen_processes_stand_still_and_are_killed_all_the_same() {
+    let Some((cgroups, top)) = real("frozen") else {
+        return;
+    };
+    let container = top.join("c").unwrap();
+    let target = cgroups.create(&container).unwrap();
+    assert_eq!(target.dir().is_some(), cgroups.layout() == CgroupLayout::V2);
+    let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+    target.add(child.id().cast_signed()).unwrap();
+    let patience = std::time::Duration::from_secs(10);
+    cgroups.freeze(&container, patience).unwrap();
+    assert!(cgroups.is_frozen(&container).unwrap());
+    cgroups.thaw(&container).unwrap();
+    assert!(!cgroups.is_frozen(&container).unwrap());
+    cgroups.freeze(&container, patience).unwrap();
+    let expected = BTreeSet::from([child.id().cast_signed()]);
+    assert_eq!(cgroups.processes(&top).unwrap(), expected);
+    assert_eq!(cgroups.kill(&container).unwrap(), 1);
+    let status = child.wait().unwrap();
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&status),
+        Some(9)
+    );
+    remove(&cgroups, &top);
+    assert_eq!(cgroups.kill(&container).unwrap(), 0);
+}
+
+#[test]
+fn a_process_that_forks_all_the_time_does_not_escape() {
+    let Some((cgroups, top)) = real("forks") else {
+        return;
+    };
+    let limits = rubelet_oci::LinuxResources {
+        pids: Some(rubelet_oci::Pids { limit: 20 }),
+        ..rubelet_oci::LinuxResources::default()
+    };
+    let target = cgroups.create(&top).unwrap();
+    cgroups.apply(&top, &limits).unwrap();
+    let script = "read go; f() { while :; do f & done; }; f 2>/dev/null";
+    let mut child = Command::new("sh")
+        .args(["-c", script])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    target.add(child.id().cast_signed()).unwrap();
+    drop(child.stdin.take());
+    while cgroups.processes(&top).unwrap().len() < 3 {
+        std::thread::yield_now();
+    }
+    assert!(cgroups.kill(&top).unwrap() >= 3);
+    child.wait().unwrap();
+    remove(&cgroups, &top);
+}
+
+#[test]
+fn what_the_kernel_kills_for_memory_is_counted() {
+    let Some((cgroups, top)) = real("oom") else {
+        return;
+    };
+    let target = cgroups.create(&top).unwrap();
+    let limits = rubelet_oci::LinuxResources {
+        memory: Some(rubelet_oci::Memory {
+            limit: Some(16 << 20),
+            swap: Some(16 << 20),
+            ..rubelet_oci::Memory::default()
+        }),
+        ..rubelet_oci::LinuxResources::default()
+    };
+    cgroups.apply(&top, &limits).unwrap();
+    // Holds the whole of an endless line in memory.
+    let mut child = Command::new("sh")
+        .args(["-c", "read go; exec tail -n 1 /dev/zero"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    target.add(child.id().cast_signed()).unwrap();
+    drop(child.stdin.take());
+    let status = child.wait().unwrap();
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&status),
+        Some(9)
+    );
+    assert_eq!(cgroups.oom_kills(&top).unwrap(), 1);
+    remove(&cgroups, &top);
 }

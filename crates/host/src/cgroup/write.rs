@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    fs::OpenOptions,
+    fs::{self, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -37,6 +37,16 @@ pub enum WriteError {
         /// The controller.
         controller: String,
     },
+    /// The value means nothing here, so it was not tried.
+    #[error("cannot put {field} `{value}` into force: {why}")]
+    Unfit {
+        /// The field of the specification.
+        field: String,
+        /// The value.
+        value: String,
+        /// Why.
+        why: String,
+    },
 }
 
 /// All values of a cgroup that are not in force; the others are.
@@ -65,26 +75,35 @@ impl CgroupFs {
     /// # Errors
     /// The values that are not in force.
     pub fn write(&self, path: &CgroupPath, values: &CgroupValues) -> Result<(), RefusedValues> {
-        let mut writer = Writer {
-            fs: self,
-            path,
-            refused: Vec::new(),
-        };
+        let mut writer = Writer::new(self, path);
         writer.write_all(values);
-        if writer.refused.is_empty() {
-            return Ok(());
-        }
-        Err(RefusedValues(writer.refused))
+        writer.finish()
     }
 }
 
-struct Writer<'a> {
+/// Writes values into one cgroup and keeps the errors.
+pub(super) struct Writer<'a> {
     fs: &'a CgroupFs,
     path: &'a CgroupPath,
     refused: Vec<WriteError>,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    pub(super) fn new(fs: &'a CgroupFs, path: &'a CgroupPath) -> Self {
+        Self {
+            fs,
+            path,
+            refused: Vec::new(),
+        }
+    }
+
+    pub(super) fn finish(self) -> Result<(), RefusedValues> {
+        if self.refused.is_empty() {
+            return Ok(());
+        }
+        Err(RefusedValues(self.refused))
+    }
+
     fn write_all(&mut self, values: &CgroupValues) {
         let v2 = self.fs.layout == CgroupLayout::V2;
         if let Some(cpu) = values.cpu {
@@ -97,7 +116,11 @@ impl Writer<'_> {
         }
         match values.cpu_quota {
             Some(quota) if v2 => self.write("cpu", "cpu.max", &cpu_max(quota)),
-            Some(quota) => self.write_quota_v1(quota),
+            Some(quota) => {
+                let quota_us = quota.quota_us.map(|us| us.to_string());
+                let quota_us = quota_us.as_deref().unwrap_or("-1");
+                self.write_quota_v1(quota_us, &quota.period_us.to_string());
+            }
             None => {}
         }
         if let Some(bytes) = values.memory_limit {
@@ -116,18 +139,15 @@ impl Writer<'_> {
         }
     }
 
-    fn write_quota_v1(&mut self, quota: CpuQuota) {
-        let quota_us = quota
-            .quota_us
-            .map_or_else(|| "-1".to_owned(), |us| us.to_string());
-        let period_us = quota.period_us.to_string();
+    /// Writes the two numbers of a quota of version 1, in an order that the kernel takes.
+    pub(super) fn write_quota_v1(&mut self, quota_us: &str, period_us: &str) {
         // The kernel checks each write on its own: a shorter period beside the old, larger quota
         // may ask for more than the cgroup above has, and then the quota has to go first.
-        if self.attempt("cpu", "cpu.cfs_period_us", &period_us).is_ok() {
-            self.write("cpu", "cpu.cfs_quota_us", &quota_us);
+        if self.attempt("cpu", "cpu.cfs_period_us", period_us).is_ok() {
+            self.write("cpu", "cpu.cfs_quota_us", quota_us);
         } else {
-            self.write("cpu", "cpu.cfs_quota_us", &quota_us);
-            self.write("cpu", "cpu.cfs_period_us", &period_us);
+            self.write("cpu", "cpu.cfs_quota_us", quota_us);
+            self.write("cpu", "cpu.cfs_period_us", period_us);
         }
     }
 
@@ -153,13 +173,40 @@ impl Writer<'_> {
         }
     }
 
-    fn write(&mut self, controller: &str, file: &str, value: &str) {
+    /// Writes one value.
+    pub(super) fn write(&mut self, controller: &str, file: &str, value: &str) {
         if let Err(error) = self.attempt(controller, file, value) {
             self.refused.push(error);
         }
     }
 
-    fn attempt(&self, controller: &str, file: &str, value: &str) -> Result<(), WriteError> {
+    /// Keeps the error of an attempt.
+    pub(super) fn push(&mut self, error: WriteError) {
+        self.refused.push(error);
+    }
+
+    /// Notes a value that is not even tried.
+    pub(super) fn refuse(&mut self, field: &str, value: &str, why: &str) {
+        self.refused.push(WriteError::Unfit {
+            field: field.to_owned(),
+            value: value.to_owned(),
+            why: why.to_owned(),
+        });
+    }
+
+    /// The text of a file; `None` if it can't be read.
+    pub(super) fn read(&self, controller: &str, file: &str) -> Option<String> {
+        let dir = self.fs.controller_dir(controller, self.path)?;
+        fs::read_to_string(dir.join(file)).ok()
+    }
+
+    /// Writes one value, for a caller that knows what to make of an error.
+    pub(super) fn attempt(
+        &self,
+        controller: &str,
+        file: &str,
+        value: &str,
+    ) -> Result<(), WriteError> {
         match self.fs.controller_dir(controller, self.path) {
             Some(dir) => write_file(&dir.join(file), value, Some(controller)),
             None => Err(WriteError::NoController {

@@ -6,6 +6,7 @@ mod events;
 mod events_pleg;
 mod fixture;
 mod get;
+mod images;
 mod logs;
 mod offline;
 mod watch;

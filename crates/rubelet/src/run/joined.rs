@@ -43,7 +43,7 @@ use rubelet_sources::desired::Desired;
 use tokio::{sync::watch, task::JoinSet};
 
 use self::late::LateObjects;
-use super::{node::Node, observe::CountRequests, port::Port};
+use super::{node::Node, notify::ClusterTrouble, observe::CountRequests, port::Port};
 
 /// Where the kubelet has the client certificate, and what it is called in messages.
 const CERTIFICATE: &str = "client certificate";
@@ -157,9 +157,12 @@ impl Cluster {
         self.desired.subscribe()
     }
 
-    /// Why the API server can't be used, in one line.
-    pub(super) fn problem(&self) -> watch::Receiver<Option<String>> {
-        self.problem.subscribe()
+    /// What is wrong on the way to the cluster.
+    pub(super) fn trouble(&self) -> ClusterTrouble {
+        ClusterTrouble {
+            api_server: self.problem.subscribe(),
+            certificate: self.notice.subscribe(),
+        }
     }
 
     /// Keeps up the node's part in the cluster, for ever.

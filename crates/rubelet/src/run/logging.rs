@@ -27,6 +27,16 @@ pub(super) enum Form {
     Json,
 }
 
+impl Form {
+    /// The form that `logging.format` names.
+    pub(super) fn of(format: &str) -> Self {
+        match format {
+            "json" => Self::Json,
+            _ => Self::Text,
+        }
+    }
+}
+
 /// Sends all lines to stderr. Verbosity 4 adds details of decisions, 6 all of Rubelet's own lines,
 /// 8 those of the libraries. Warnings and errors of libraries always show.
 pub(super) fn start(form: Form, verbosity: u32) {

@@ -24,7 +24,8 @@ impl Node {
     /// Looks at the machine, once.
     pub(super) fn look(flags: &Flags, _: &Resolved) -> anyhow::Result<Self> {
         let machine = Machine::read(Path::new("/")).context("cannot tell what this machine is")?;
-        let cgroups = CgroupFs::detect(Path::new("/")).context("cannot tell the cgroups")?;
+        let cgroups =
+            CgroupFs::detect(Path::new("/sys/fs/cgroup")).context("cannot tell the cgroups")?;
         let name = flags
             .hostname_override()
             .unwrap_or(&machine.hostname)

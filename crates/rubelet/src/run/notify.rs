@@ -11,6 +11,51 @@ use tracing::{error, warn};
 /// A loop that did not go round for so long is stuck.
 pub(crate) const STUCK: Duration = Duration::from_secs(60);
 
+/// What is wrong on the way to the cluster, if the node is part of one.
+#[derive(Debug, Clone)]
+pub(crate) struct ClusterTrouble {
+    /// Why the API server can't be used, in one line.
+    pub(crate) api_server: watch::Receiver<Option<String>>,
+    /// What the renewal of the node's certificate waits for, or why it fails.
+    pub(crate) certificate: watch::Receiver<Option<String>>,
+}
+
+impl ClusterTrouble {
+    /// That of a node that is part of no cluster.
+    pub(crate) fn none() -> Self {
+        Self {
+            api_server: watch::channel(None).1,
+            certificate: watch::channel(None).1,
+        }
+    }
+
+    /// Ends when something changes that [`Self::line`] has not told; never on a lone node.
+    async fn changed(&mut self) {
+        tokio::select! {
+            Ok(()) = self.api_server.changed() => {}
+            Ok(()) = self.certificate.changed() => {}
+            else => std::future::pending().await,
+        }
+    }
+
+    fn seen(&mut self) {
+        self.api_server.mark_unchanged();
+        self.certificate.mark_unchanged();
+    }
+
+    /// In one line, to be put behind another; empty if all is well.
+    fn line(&self) -> String {
+        let api_server = self.api_server.borrow().clone();
+        // Before the node has joined, both tell the same.
+        let certificate = self.certificate.borrow().clone();
+        let certificate = certificate.filter(|line| Some(line) != api_server.as_ref());
+        let part = |name: &str, problem: Option<String>| {
+            problem.map_or(String::new(), |problem| format!(", {name}: {problem}"))
+        };
+        part("API server", api_server) + &part("certificate", certificate)
+    }
+}
+
 /// Tells systemd that the agent is ready.
 pub(super) fn ready() {
     send(&[NotifyState::Ready]);
@@ -25,15 +70,15 @@ pub(super) fn stopping() {
 pub(super) async fn status(
     pods: Arc<PodBoard>,
     mut runtime: watch::Receiver<RuntimeState>,
-    mut api_server: watch::Receiver<Option<String>>,
+    mut cluster: ClusterTrouble,
 ) {
     let mut versions = pods.versions();
     let mut last = String::new();
     loop {
         // First: what changes while the boards are read is looked at again.
         versions.mark_unchanged();
-        let problem = api_server.borrow_and_update().clone();
-        let text = summary(&pods, &runtime.borrow_and_update(), problem.as_deref());
+        cluster.seen();
+        let text = summary(&pods, &runtime.borrow_and_update(), &cluster);
         if text != last {
             send(&[NotifyState::Status(&text)]);
             last = text;
@@ -42,7 +87,7 @@ pub(super) async fn status(
         tokio::select! {
             changed = versions.changed() => if changed.is_err() { return },
             changed = runtime.changed() => if changed.is_err() { return },
-            Ok(()) = api_server.changed() => {}
+            () = cluster.changed() => {}
         }
     }
 }
@@ -74,9 +119,9 @@ pub(crate) fn stuck(heartbeats: &[(&'static str, Heartbeat)]) -> Option<String> 
         })
 }
 
-/// `3/4 pods ready`, how many have completed, and what is wrong with the runtime or the way to the
-/// API server.
-pub(crate) fn summary(pods: &PodBoard, runtime: &RuntimeState, api_server: Option<&str>) -> String {
+/// `3/4 pods ready`, how many have completed, and what is wrong with the runtime or on the way
+/// to the cluster.
+pub(crate) fn summary(pods: &PodBoard, runtime: &RuntimeState, cluster: &ClusterTrouble) -> String {
     let rows = pods.list();
     let completed = rows
         .iter()
@@ -98,9 +143,7 @@ pub(crate) fn summary(pods: &PodBoard, runtime: &RuntimeState, api_server: Optio
         None if !runtime.answered => count.push_str(", waiting for the container runtime"),
         None => {}
     }
-    if let Some(problem) = api_server {
-        count.push_str(&format!(", API server: {problem}"));
-    }
+    count.push_str(&cluster.line());
     count
 }
 

@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use rubelet_config::{Flags, Resolved};
+use rubelet_cri::{ImageService, RuntimeService};
 use rubelet_cri_grpc::{CriClient, Timeouts};
 use rubelet_kubelet::{
     agent::AgentParts,
@@ -27,10 +28,15 @@ use rubelet_kubelet::{
 };
 use rubelet_pod_plan::PlanSettings;
 use rubelet_probes::Prober;
+use rubelet_runtime::EmbeddedRuntime;
 use rubelet_server::UnixSocket;
 use rubelet_server::{KUBERNETES_MAJOR, KUBERNETES_MINOR};
 
-use super::{calls::CountCalls, node::Node};
+use super::{
+    calls::CountCalls,
+    embedded::{self, InProcess},
+    node::Node,
+};
 
 /// So many sandboxes and containers are started or stopped at once for each processor.
 const AT_ONCE_PER_CPU: u64 = 4;
@@ -133,22 +139,37 @@ pub(super) fn host(
     Ok(Arc::new(host))
 }
 
-/// Everything that the node's tasks are made from.
-pub(super) fn agent(
+/// The container runtime as the agent calls it.
+pub(super) struct Services {
+    runtime: Arc<dyn RuntimeService>,
+    images: Arc<dyn ImageService>,
+    endpoint: Arc<str>,
+}
+
+/// The runtime behind the configured socket, or the one inside.
+pub(super) fn services(
     resolved: &Resolved,
-    node: &Node,
-    root: &Path,
-    clock: Clock,
-    host: Arc<dyn PodHost>,
-    metrics: Arc<NodeMetrics>,
-    surroundings: Surroundings,
-) -> anyhow::Result<AgentParts> {
+    metrics: &Arc<NodeMetrics>,
+    inside: Option<&Arc<EmbeddedRuntime>>,
+) -> anyhow::Result<Services> {
     let config = &resolved.config;
     let timeouts = Timeouts {
         request: config.runtime_request_timeout,
     };
+    let counter = Arc::new(CountCalls::new(Arc::clone(metrics)));
+    if let Some(service) = inside {
+        let own = Arc::new(InProcess {
+            service: Arc::clone(service),
+            timeouts,
+            observer: counter,
+        });
+        return Ok(Services {
+            runtime: Arc::clone(&own) as _,
+            images: own,
+            endpoint: embedded::ENDPOINT.into(),
+        });
+    }
     let endpoint = &config.container_runtime_endpoint;
-    let counter = Arc::new(CountCalls::new(Arc::clone(&metrics)));
     let runtime = CriClient::connect_lazy(endpoint, timeouts)
         .map_err(|error| anyhow!("containerRuntimeEndpoint: {error}"))?
         .with_observer(Arc::clone(&counter) as _);
@@ -159,6 +180,29 @@ pub(super) fn agent(
             .map_err(|error| anyhow!("imageServiceEndpoint: {error}"))?
             .with_observer(counter),
     };
+    Ok(Services {
+        runtime: Arc::new(runtime),
+        images: Arc::new(images),
+        endpoint: endpoint.as_str().into(),
+    })
+}
+
+/// Everything that the node's tasks are made from.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "each is another part of the node"
+)]
+pub(super) fn agent(
+    resolved: &Resolved,
+    node: &Node,
+    root: &Path,
+    clock: Clock,
+    services: Services,
+    host: Arc<dyn PodHost>,
+    metrics: Arc<NodeMetrics>,
+    surroundings: Surroundings,
+) -> AgentParts {
+    let config = &resolved.config;
     let pulls = match (
         config.serialize_image_pulls,
         config.max_parallel_image_pulls,
@@ -167,10 +211,10 @@ pub(super) fn agent(
         (false, None) => PullParallelism::Unlimited,
         (false, Some(count)) => PullParallelism::AtMost(usize::try_from(count).unwrap_or(1)),
     };
-    Ok(AgentParts {
-        runtime: Arc::new(runtime),
-        images: Arc::new(images),
-        endpoint: endpoint.as_str().into(),
+    AgentParts {
+        runtime: services.runtime,
+        images: services.images,
+        endpoint: services.endpoint,
         host,
         clock,
         records: RecordWriter::new(records_folder(root)),
@@ -201,5 +245,5 @@ pub(super) fn agent(
                 .unwrap_or(usize::MAX),
             count => count.try_into().unwrap_or(usize::MAX),
         },
-    })
+    }
 }

@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use super::notify::Receiver;
 use super::process::Process;
 use super::{Agent, binary};
-use crate::Containerd;
 use crate::cleanup::cgroups;
+use crate::runtime::AgentRuntime;
 use crate::scratch::Scratch;
 
 /// The name of the node unless another one is asked for.
@@ -33,8 +33,8 @@ const STAGING: &str = "staging";
 #[must_use]
 pub struct AgentBuilder {
     scratch: Scratch,
-    runtime_log: PathBuf,
-    endpoint: String,
+    runtime_log: Option<PathBuf>,
+    runtime_flags: Vec<OsString>,
     node_name: String,
     program: Option<PathBuf>,
     config: Map<String, Value>,
@@ -44,11 +44,11 @@ pub struct AgentBuilder {
 }
 
 impl AgentBuilder {
-    pub(super) fn new(containerd: &Containerd) -> Self {
+    pub(super) fn new(runtime: &impl AgentRuntime) -> Self {
         Self {
-            scratch: containerd.scratch().clone(),
-            runtime_log: containerd.log_path(),
-            endpoint: containerd.endpoint(),
+            scratch: runtime.scratch().clone(),
+            runtime_log: runtime.runtime_log(),
+            runtime_flags: runtime.agent_flags(),
             node_name: NODE_NAME.to_owned(),
             program: None,
             config: Map::new(),
@@ -95,9 +95,9 @@ impl AgentBuilder {
         self.env("WATCHDOG_USEC", period.as_micros().to_string())
     }
 
-    /// Uses another runtime endpoint than the containerd's own, such as a proxy before it.
+    /// Uses a runtime endpoint in place of the runtime's own way, such as a proxy before it.
     pub fn endpoint(mut self, endpoint: impl Into<String>) -> Self {
-        self.endpoint = endpoint.into();
+        self.runtime_flags = endpoint_flags(&endpoint.into());
         self
     }
 
@@ -151,7 +151,8 @@ impl AgentBuilder {
         let receiver = Receiver::bind(&notify)?;
         let mut environment = self.environment;
         environment.push(("NOTIFY_SOCKET".into(), notify.into()));
-        let mut arguments = arguments(&dir, &self.endpoint, &self.node_name);
+        let mut arguments = arguments(&dir, &self.node_name);
+        arguments.extend(self.runtime_flags);
         arguments.extend(self.flags);
         let process = Process {
             scratch: self.scratch.clone(),
@@ -161,6 +162,7 @@ impl AgentBuilder {
             log: dir.join(LOG),
             child: None,
             started_at: None,
+            boot_id: None,
         };
         Ok(Agent {
             scratch: self.scratch,
@@ -194,12 +196,16 @@ impl AgentBuilder {
     }
 }
 
-fn arguments(dir: &Path, endpoint: &str, node_name: &str) -> Vec<OsString> {
-    let flags: [(&str, OsString); 5] = [
+/// The flags of an agent that talks to a runtime at `endpoint`.
+pub(crate) fn endpoint_flags(endpoint: &str) -> Vec<OsString> {
+    vec!["--container-runtime-endpoint".into(), endpoint.into()]
+}
+
+fn arguments(dir: &Path, node_name: &str) -> Vec<OsString> {
+    let flags: [(&str, OsString); 4] = [
         ("--config", dir.join(CONFIG).into()),
         ("--pod-manifest-path", dir.join(MANIFESTS).into()),
         ("--root-dir", dir.join(ROOT).into()),
-        ("--container-runtime-endpoint", endpoint.into()),
         ("--hostname-override", node_name.into()),
     ];
     let mut arguments: Vec<OsString> = vec!["run".into()];

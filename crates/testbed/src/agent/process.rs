@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -14,27 +14,33 @@ use crate::containerd::daemon::signal;
 use crate::scratch::Scratch;
 use crate::{clock, proc, wait};
 
+/// Puts a file (`$0`) in the place of the kernel's boot id, for the program that comes after it.
+const OTHER_BOOT: &str = "mount --make-private /proc && \
+     mount --bind \"$0\" /proc/sys/kernel/random/boot_id && exec \"$@\"";
+
 #[derive(Debug)]
-pub(super) struct Process {
-    pub(super) scratch: Scratch,
-    pub(super) program: PathBuf,
-    pub(super) arguments: Vec<OsString>,
-    pub(super) environment: Vec<(OsString, OsString)>,
-    pub(super) log: PathBuf,
-    pub(super) child: Option<Child>,
-    pub(super) started_at: Option<Instant>,
+pub(crate) struct Process {
+    pub(crate) scratch: Scratch,
+    pub(crate) program: PathBuf,
+    pub(crate) arguments: Vec<OsString>,
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) log: PathBuf,
+    pub(crate) child: Option<Child>,
+    pub(crate) started_at: Option<Instant>,
+    /// A file with the boot id that this process is to see in place of the machine's.
+    pub(crate) boot_id: Option<PathBuf>,
 }
 
 impl Process {
-    pub(super) fn pid(&self) -> Option<u32> {
+    pub(crate) fn pid(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }
 
-    pub(super) fn started_at(&self) -> Option<Instant> {
+    pub(crate) fn started_at(&self) -> Option<Instant> {
         self.started_at
     }
 
-    pub(super) fn start(&mut self) -> Result<()> {
+    pub(crate) fn start(&mut self) -> Result<()> {
         if self.exit_status()?.is_none() && self.child.is_some() {
             bail!("the agent runs already");
         }
@@ -42,7 +48,7 @@ impl Process {
             .create(true)
             .append(true)
             .open(&self.log)?;
-        let mut command = self.scratch.command(&self.program);
+        let mut command = self.command();
         command
             .args(&self.arguments)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
@@ -59,7 +65,21 @@ impl Process {
         Ok(())
     }
 
-    pub(super) fn kill9(&mut self) -> Result<()> {
+    /// The program, in a mount namespace of its own if it is to see another boot.
+    fn command(&self) -> Command {
+        let Some(boot_id) = &self.boot_id else {
+            return self.scratch.command(&self.program);
+        };
+        let mut command = self.scratch.command("unshare");
+        command
+            .args(["--mount", "--propagation", "unchanged", "sh", "-c"])
+            .arg(OTHER_BOOT)
+            .arg(boot_id)
+            .arg(&self.program);
+        command
+    }
+
+    pub(crate) fn kill9(&mut self) -> Result<()> {
         let Some(mut child) = self.child.take() else {
             bail!("the agent doesn't run")
         };
@@ -68,7 +88,7 @@ impl Process {
         Ok(())
     }
 
-    pub(super) fn terminate(&mut self, timeout: Duration) -> Result<ExitStatus> {
+    pub(crate) fn terminate(&mut self, timeout: Duration) -> Result<ExitStatus> {
         let Some(child) = &mut self.child else {
             bail!("the agent doesn't run")
         };
@@ -79,13 +99,13 @@ impl Process {
     }
 
     /// Whether the process was started and has ended by itself since.
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.pid()
             .is_some_and(|pid| proc::Stat::of(pid).is_none_or(|stat| stat.state == 'Z'))
     }
 
     /// How the process ended by itself, if it did.
-    pub(super) fn exit_status(&mut self) -> Result<Option<ExitStatus>> {
+    pub(crate) fn exit_status(&mut self) -> Result<Option<ExitStatus>> {
         match &mut self.child {
             Some(child) => Ok(child.try_wait()?),
             None => Ok(None),

@@ -92,7 +92,7 @@ impl Agent {
     }
 
     /// What a person needs to see when something went wrong: pods, what systemd was told, the ends
-    /// of the agent's and containerd's logs.
+    /// of the agent's and the runtime's logs.
     #[must_use]
     pub fn circumstances(&self) -> String {
         let pods = match self.pods() {
@@ -105,11 +105,12 @@ impl Agent {
             .map(ToString::to_string)
             .collect();
         let told = told[told.len().saturating_sub(5)..].join("\n");
+        let runtime = self.runtime_log.as_ref().map_or_else(String::new, |log| {
+            format!("\n--- end of the runtime's log\n{}", report::tail(log, 15))
+        });
         format!(
-            "--- pods\n{pods}\n--- told systemd\n{told}\n--- end of the agent's log\n{}\n--- end \
-             of containerd's log\n{}",
+            "--- pods\n{pods}\n--- told systemd\n{told}\n--- end of the agent's log\n{}{runtime}",
             report::tail(&self.log_path(), 40),
-            report::tail(&self.runtime_log, 15),
         )
     }
 }

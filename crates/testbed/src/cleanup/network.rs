@@ -25,7 +25,7 @@ pub(crate) fn bridges() -> Vec<String> {
 }
 
 /// Removes the instance's bridge and everything attached to it.
-pub(super) fn remove(scratch: &Scratch) -> Result<()> {
+pub(crate) fn remove(scratch: &Scratch) -> Result<()> {
     remove_bridge(&scratch.bridge())
 }
 

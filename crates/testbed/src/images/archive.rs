@@ -81,7 +81,7 @@ fn add(archive: &mut Builder<Vec<u8>>, path: &str, bytes: &[u8]) -> Result<()> {
 }
 
 /// This machine's architecture as OCI spells it.
-fn architecture() -> &'static str {
+pub(crate) fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",

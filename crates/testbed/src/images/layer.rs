@@ -29,8 +29,8 @@ const FOLDERS: [(&str, u32); 10] = [
 
 /// An uncompressed tar archive with busybox, a link in `/bin` for each of its programs, a few
 /// users, and the named pipe that the sandbox container waits on. The same busybox always gives
-/// the same bytes.
-pub(super) fn build(busybox: &Path) -> Result<Vec<u8>> {
+/// the same bytes, unless there is a note.
+pub(super) fn build(busybox: &Path, note: Option<&str>) -> Result<Vec<u8>> {
     let program =
         std::fs::read(busybox).with_context(|| format!("cannot read {}", busybox.display()))?;
     let applets = stdout_of(Command::new(busybox).arg("--list"))?;
@@ -52,6 +52,9 @@ pub(super) fn build(busybox: &Path) -> Result<Vec<u8>> {
     )?;
     layer.add("etc/group", EntryType::Regular, 0o644, 0, GROUP.as_bytes())?;
     layer.add("pause", EntryType::Fifo, 0o666, 0, &[])?;
+    if let Some(note) = note {
+        layer.add("note", EntryType::Regular, 0o644, 0, note.as_bytes())?;
+    }
     Ok(layer.0.into_inner()?)
 }
 

@@ -130,11 +130,11 @@ fn kubectl_is_told_what_can_not_be_done() {
 
 #[test]
 fn kubectl_watches_and_follows() {
-    let (_containerd, agent) = outside::with_pods(&[PodText::new("web").script(
+    let (_runtime, agent) = outside::with_pods(&[PodText::new("web").script(
         "trap 'exit 0' TERM; echo first; while ! [ -e /tmp/go ]; do sleep 0.1; done; echo second; \
          while :; do sleep 3600 & wait $!; done",
     )]);
-    let truth = _containerd.truth().unwrap();
+    let truth = _runtime.truth().unwrap();
     let kubectl = Kubectl::to(&agent.api_socket());
     let mut pods = Lines::start(kubectl.command().args(["get", "pods", "-w"]));
     let mut logs = Lines::start(kubectl.command().args(["logs", "-f", "web-testnode"]));

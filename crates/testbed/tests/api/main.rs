@@ -15,12 +15,12 @@ mod watch;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use outside::PodText;
-use rubelet_testbed::{Agent, Containerd};
+use rubelet_testbed::{Agent, TestRuntime};
 
 /// A node with pods that no test changes.
 struct Shown {
     agent: Agent,
-    _containerd: Containerd,
+    _runtime: TestRuntime,
 }
 
 impl Shown {
@@ -31,14 +31,14 @@ impl Shown {
         if let Some(running) = shared.upgrade() {
             return running;
         }
-        let (containerd, agent) = outside::with_pods(&[
+        let (runtime, agent) = outside::with_pods(&[
             PodText::new("web").saying("hello from web"),
             PodText::new("db").init("prepare").container("sidecar"),
             PodText::new("apart").namespace("other"),
         ]);
         let started = Arc::new(Self {
             agent,
-            _containerd: containerd,
+            _runtime: runtime,
         });
         *shared = Arc::downgrade(&started);
         started

@@ -46,7 +46,7 @@ fn version(object: &Value) -> u64 {
 
 #[test]
 fn a_watch_tells_additions_changes_and_removals_in_order() {
-    let (_containerd, mut agent) = outside::with_pods(&[PodText::new("first")]);
+    let (_runtime, mut agent) = outside::with_pods(&[PodText::new("first")]);
     let since = list_version(&agent);
     let mut from_list = watch(&agent, &format!("&resourceVersion={since}"));
     let mut from_nothing = watch(&agent, "");

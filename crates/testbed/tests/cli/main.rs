@@ -24,12 +24,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use outside::{PodText, TIMEOUT, states};
 use rubelet_testbed::agent::{CliOutput, binary};
 use rubelet_testbed::command::output_of;
-use rubelet_testbed::{Agent, Containerd, wait};
+use rubelet_testbed::{Agent, TestRuntime, wait};
 
 /// A node with pods for commands that only look.
 struct Shown {
     agent: Agent,
-    _containerd: Containerd,
+    _runtime: TestRuntime,
 }
 
 impl Shown {
@@ -40,13 +40,13 @@ impl Shown {
         if let Some(running) = shared.upgrade() {
             return running;
         }
-        let (containerd, agent) = outside::with_pods(&pods());
+        let (runtime, agent) = outside::with_pods(&pods());
         let bad = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: bad\nspec:\n  contaners: []\n";
         agent.write_manifest("bad.yaml", bad).unwrap();
         states::wait_manifest(&agent, "bad.yaml", "Bad");
         let started = Arc::new(Self {
             agent,
-            _containerd: containerd,
+            _runtime: runtime,
         });
         *shared = Arc::downgrade(&started);
         started

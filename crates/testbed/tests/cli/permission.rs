@@ -4,7 +4,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::process::Command;
 
 use rubelet_testbed::agent::{CliOutput, binary};
-use rubelet_testbed::{Agent, Containerd};
+use rubelet_testbed::{Agent, TestRuntime};
 
 use crate::ended;
 use crate::outside::TIMEOUT;
@@ -16,12 +16,12 @@ const GROUP: (&str, &str) = ("staff", "50");
 
 #[test]
 fn the_socket_is_for_root_and_the_configured_group_only() {
-    let containerd = Containerd::start().unwrap();
-    let program = containerd.scratch().dir().join("rubelet");
+    let runtime = TestRuntime::start().unwrap();
+    let program = runtime.scratch().dir().join("rubelet");
     // The folder of the build may be closed to others.
     std::fs::copy(binary().unwrap(), &program).unwrap();
     for group in [None, Some(GROUP.0)] {
-        let mut builder = Agent::builder(&containerd).program(&program);
+        let mut builder = Agent::builder(&runtime).program(&program);
         if let Some(group) = group {
             builder = builder.own_option("socketGroup", group);
         }
@@ -49,7 +49,7 @@ fn the_socket_is_for_root_and_the_configured_group_only() {
         assert_eq!(member.code, i32::from(group.is_none()), "{member:?}");
         agent.terminate().unwrap();
     }
-    let mut agent = Agent::builder(&containerd)
+    let mut agent = Agent::builder(&runtime)
         .own_option("socketGroup", "no-such-group")
         .start()
         .unwrap();

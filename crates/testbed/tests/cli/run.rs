@@ -3,8 +3,9 @@
 use std::process::{Command, Stdio};
 
 use rubelet_testbed::agent::{Agent, binary};
+use rubelet_testbed::runtime::AgentRuntime;
 use rubelet_testbed::status::is_ready;
-use rubelet_testbed::{Containerd, wait};
+use rubelet_testbed::{TestRuntime, wait};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::outside::{PodText, TIMEOUT};
@@ -97,18 +98,18 @@ fn a_bad_configuration_is_one_error_and_nothing_starts() {
 
 #[test]
 fn called_as_kubelet_it_is_the_agent() {
-    let containerd = Containerd::start().unwrap();
-    let folder = containerd.scratch().subdir("kubelet").unwrap();
+    let runtime = TestRuntime::start().unwrap();
+    let folder = runtime.scratch().subdir("kubelet").unwrap();
     let kubelet = linked_as("kubelet", &folder);
     let version = refused(Command::new(&kubelet).arg("--version"));
     assert_eq!(version.code, 0);
     assert!(version.stdout.starts_with("Kubernetes v1."), "{version:?}");
 
     // An agent of the test bed that is not started gives folders and a configuration.
-    let prepared = Agent::builder(&containerd).prepare().unwrap();
+    let prepared = Agent::builder(&runtime).prepare().unwrap();
     let pod = PodText::new("web");
     prepared.write_manifest("web.yaml", &pod.yaml()).unwrap();
-    let mut child = containerd
+    let mut child = runtime
         .scratch()
         .command(&kubelet)
         .arg("--config")
@@ -118,10 +119,7 @@ fn called_as_kubelet_it_is_the_agent() {
             prepared.manifest_dir().display()
         ))
         .arg(format!("--root-dir={}", prepared.root_dir().display()))
-        .arg(format!(
-            "--container-runtime-endpoint={}",
-            containerd.endpoint()
-        ))
+        .args(runtime.agent_flags())
         .args(["--hostname-override=testnode", "--v=2"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -8,13 +8,13 @@ use crate::outside::{self, TIMEOUT};
 
 #[test]
 fn a_port_socket_or_root_folder_in_use_ends_the_second_agent_with_one_clear_error() {
-    let (containerd, first) = outside::with_pods(&[]);
+    let (runtime, first) = outside::with_pods(&[]);
     let before = std::fs::read_to_string(first.log_path()).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let socket = first.api_socket().display().to_string();
     let root = first.root_dir().display().to_string();
-    let builder = || Agent::builder(&containerd);
+    let builder = || Agent::builder(&runtime);
     let rows = [
         (
             builder().config("healthzPort", port),

@@ -7,8 +7,8 @@ use crate::outside::{self, PodText, TIMEOUT, states};
 
 #[test]
 fn lifecycle_events_show_their_cause_and_how_long_it_took() {
-    let (containerd, agent) = outside::with_pods(&[PodText::new("web")]);
-    let truth = containerd.truth().unwrap();
+    let (runtime, agent) = outside::with_pods(&[PodText::new("web")]);
+    let truth = runtime.truth().unwrap();
     let mut events = Lines::start(agent.cli_command().args(["events", "pleg", "-w"]));
     events.wait("headings", TIMEOUT, |line| line.starts_with("TIME "));
     let shows = |events: &mut Lines, kind: &str| {
@@ -42,8 +42,8 @@ fn lifecycle_events_show_their_cause_and_how_long_it_took() {
 #[test]
 fn watches_show_every_change_and_go_on_after_a_restart_of_the_agent() {
     let first = PodText::new("first");
-    let (containerd, mut agent) = outside::with_pods(std::slice::from_ref(&first));
-    let truth = containerd.truth().unwrap();
+    let (runtime, mut agent) = outside::with_pods(std::slice::from_ref(&first));
+    let truth = runtime.truth().unwrap();
     let mut pods = Lines::start(agent.cli_command().args(["get", "pods", "-w"]));
     let mut names = Lines::start(
         agent

@@ -85,3 +85,63 @@ fn a_restart_of_the_api_server_and_a_deleted_node_object_are_no_trouble() {
     assert_eq!(after, before);
     joined.cluster.no_violations().unwrap();
 }
+
+#[test]
+fn after_a_reboot_without_the_api_server_the_pods_start_as_they_were_known_last() {
+    let mut joined = Joined::start("worker");
+    joined.create(&pod("web", WAITS));
+    let mut job = pod("job", "true");
+    job["spec"]["restartPolicy"] = "Never".into();
+    joined.create(&job);
+    joined.wait_ready("web");
+    joined.wait_pod("job", "done", |pod| pod["status"]["phase"] == "Succeeded");
+    let before = joined.truth.running("web", "main").unwrap().unwrap().id;
+
+    joined.cluster.api().set_down(true);
+    joined.agent.kill9().unwrap();
+    joined.lose_all_sandboxes();
+    joined.agent.start().unwrap();
+    let again = |_: &rubelet_testbed::Agent| joined.truth.running("web", "main");
+    let after = joined
+        .agent
+        .wait_for("the pod starts without the API server", TIMEOUT, again)
+        .unwrap();
+    assert_ne!(after.id, before);
+    let all = joined.truth.containers().unwrap();
+    assert!(
+        all.iter().all(|container| container.pod != "job"),
+        "a job that is done stays done: {all:?}"
+    );
+
+    joined.cluster.api().set_down(false);
+    joined.wait_ready("web");
+    let now = joined.truth.running("web", "main").unwrap().unwrap().id;
+    assert_eq!(now, after.id, "it is not started once more");
+    joined.cluster.no_violations().unwrap();
+}
+
+#[test]
+fn pods_of_the_nodes_former_name_are_not_started_under_the_new_one() {
+    let mut joined = Joined::start("former");
+    joined.create(&pod("web", WAITS));
+    joined.wait_ready("web");
+    joined.agent.kill9().unwrap();
+    joined.lose_all_sandboxes();
+
+    joined.cluster.api().set_down(true);
+    joined.agent.rename_node("latter");
+    joined.agent.start().unwrap();
+    let told = "belongs to a node of another name";
+    let log = joined.agent.log_path();
+    let told = |_: &rubelet_testbed::Agent| {
+        let log = std::fs::read_to_string(&log)?;
+        Ok(log.contains(told).then_some(()))
+    };
+    joined
+        .agent
+        .wait_for("the log says that the pod is another node's", TIMEOUT, told)
+        .unwrap();
+    joined.cluster.api().set_down(false);
+    joined.wait_node_ready("latter");
+    assert_eq!(joined.truth.running("web", "main").unwrap(), None);
+}

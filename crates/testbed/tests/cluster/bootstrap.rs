@@ -1,6 +1,6 @@
 //! A node that has no certificate yet.
 
-use rubelet_testbed::{Agent, Cluster, Containerd};
+use rubelet_testbed::{Agent, Cluster, TestRuntime};
 use serde_json::{Value, json};
 
 use crate::joined::{condition, wait_stdout};
@@ -9,10 +9,10 @@ use crate::outside::kubectl::Kubectl;
 
 #[test]
 fn a_new_node_asks_for_a_certificate_says_so_and_joins_when_it_is_approved() {
-    let containerd = Containerd::start().unwrap();
+    let runtime = TestRuntime::start().unwrap();
     let cluster = Cluster::start().unwrap();
     let builder = cluster
-        .bootstrap(Agent::builder(&containerd), "fresh")
+        .bootstrap(Agent::builder(&runtime), "fresh")
         .unwrap();
     let mut agent = builder.start().unwrap();
     let waits = |agent: &Agent| {

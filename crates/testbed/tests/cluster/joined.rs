@@ -1,7 +1,8 @@
 //! A node that has joined, and the words to ask about it.
 
+use rubelet_cri::{RuntimeService as _, v1};
 use rubelet_testbed::agent::AgentBuilder;
-use rubelet_testbed::{Agent, Cluster, Containerd, CriTruth, wait};
+use rubelet_testbed::{Agent, Cluster, CriTruth, TestRuntime, wait};
 use serde_json::{Value, json};
 
 use crate::outside::TIMEOUT;
@@ -16,7 +17,7 @@ pub(crate) struct Joined {
     pub(crate) agent: Agent,
     pub(crate) truth: CriTruth,
     pub(crate) cluster: Cluster,
-    _containerd: Containerd,
+    _runtime: TestRuntime,
 }
 
 impl Joined {
@@ -30,15 +31,15 @@ impl Joined {
         name: &str,
         configure: impl FnOnce(AgentBuilder) -> AgentBuilder,
     ) -> Self {
-        let containerd = Containerd::start().unwrap();
+        let runtime = TestRuntime::start().unwrap();
         let cluster = Cluster::start().unwrap();
-        let builder = cluster.join(Agent::builder(&containerd), name).unwrap();
+        let builder = cluster.join(Agent::builder(&runtime), name).unwrap();
         let joined = Self {
             kubectl: Kubectl::with(&cluster.admin_kubeconfig()),
             agent: configure(builder).start().unwrap(),
-            truth: containerd.truth().unwrap(),
+            truth: runtime.truth().unwrap(),
             cluster,
-            _containerd: containerd,
+            _runtime: runtime,
         };
         joined.wait_node_ready(name);
         joined
@@ -105,6 +106,22 @@ impl Joined {
         self.agent
             .wait_for("the runtime is empty", TIMEOUT, empty)
             .unwrap();
+    }
+
+    /// Takes all sandboxes and containers away, as a reboot does.
+    pub(crate) fn lose_all_sandboxes(&self) {
+        for sandbox in self.truth.sandboxes().unwrap() {
+            let pod_sandbox_id = sandbox.id;
+            let stop = v1::StopPodSandboxRequest {
+                pod_sandbox_id: pod_sandbox_id.clone(),
+            };
+            let remove = v1::RemovePodSandboxRequest { pod_sandbox_id };
+            let runtime = self.truth.client();
+            self.truth.block_on(runtime.stop_pod_sandbox(stop)).unwrap();
+            self.truth
+                .block_on(runtime.remove_pod_sandbox(remove))
+                .unwrap();
+        }
     }
 
     fn log_end(&self) -> String {

@@ -2,9 +2,7 @@
 
 use anyhow::Result;
 use rubelet_testbed::Node;
-use rubelet_testbed::cleanup::processes;
 use rubelet_testbed::manifest::{shell, with};
-use rubelet_testbed::node::TIMEOUT;
 use rubelet_testbed::status::{ended, ended_before, restarts};
 use serde_json::json;
 
@@ -39,12 +37,7 @@ fn after_a_reboot_pods_begin_with_their_init_containers_and_what_runs_once_is_no
         notes.wait(&node, "main begins")?;
     }
 
-    node.agent_mut().kill9()?;
-    node.containerd().kill9()?;
-    processes::kill_all(node.containerd().scratch())?;
-    node.containerd().resume()?;
-    node.agent_mut().start()?;
-    node.agent().wait_ready(TIMEOUT)?;
+    node.lose_power()?;
 
     for (policy, notes) in policies.iter().zip(&notes).take(2) {
         let seen = node.wait(&name_of(policy), "runs again", |pod| {

@@ -1,19 +1,19 @@
 //! A single file in place of a folder, and places that are not there yet.
 
 use rubelet_testbed::status::is_ready;
-use rubelet_testbed::{Agent, Containerd, wait};
+use rubelet_testbed::{Agent, TestRuntime, wait};
 
 use crate::container_id;
 use crate::outside::{PodText, TIMEOUT, pod_text, states, truth};
 
 #[test]
 fn a_folder_or_file_may_come_later_and_a_single_file_is_followed_over_edits() {
-    let containerd = Containerd::start().unwrap();
-    let truth = containerd.truth().unwrap();
+    let runtime = TestRuntime::start().unwrap();
+    let truth = runtime.truth().unwrap();
 
-    let later = containerd.scratch().dir().join("later");
+    let later = runtime.scratch().dir().join("later");
     let folder = later.join("manifests");
-    let mut agent = agent_with(&containerd, &folder.display().to_string());
+    let mut agent = agent_with(&runtime, &folder.display().to_string());
     agent.wait_ready(TIMEOUT).unwrap();
     let shown = states::wait_manifest(&agent, "later/manifests", "Bad");
     assert_eq!(shown["status"]["reason"], "Missing");
@@ -47,8 +47,8 @@ fn a_folder_or_file_may_come_later_and_a_single_file_is_followed_over_edits() {
     agent.terminate().unwrap();
     drop(agent);
 
-    let file = containerd.scratch().dir().join("single.yaml");
-    let agent = agent_with(&containerd, &file.display().to_string());
+    let file = runtime.scratch().dir().join("single.yaml");
+    let agent = agent_with(&runtime, &file.display().to_string());
     agent.wait_ready(TIMEOUT).unwrap();
     let [one, two] = ["one", "two"].map(PodText::new);
     let neighbour = file.with_file_name("neighbour.yaml");
@@ -66,8 +66,8 @@ fn a_folder_or_file_may_come_later_and_a_single_file_is_followed_over_edits() {
 }
 
 /// An agent whose manifests are somewhere else than in the folder of the test bed.
-fn agent_with(containerd: &Containerd, place: &str) -> Agent {
-    Agent::builder(containerd)
+fn agent_with(runtime: &TestRuntime, place: &str) -> Agent {
+    Agent::builder(runtime)
         .flag(format!("--pod-manifest-path={place}"))
         .config("fileCheckFrequency", "1s")
         .start()
@@ -76,8 +76,8 @@ fn agent_with(containerd: &Containerd, place: &str) -> Agent {
 
 #[test]
 fn without_any_source_the_agent_runs_and_says_that_no_pods_can_come() {
-    let containerd = Containerd::start().unwrap();
-    let agent = Agent::builder(&containerd)
+    let runtime = TestRuntime::start().unwrap();
+    let agent = Agent::builder(&runtime)
         .flag("--pod-manifest-path=")
         .start()
         .unwrap();

@@ -8,8 +8,8 @@ use crate::outside::{self, PodText, TIMEOUT, states, truth};
 #[test]
 fn pods_of_broken_manifests_outlive_restarts_of_the_agent() {
     let pods = ["halved", "emptied", "listed"].map(PodText::new);
-    let (containerd, mut agent) = outside::with_pods(&pods);
-    let truth = containerd.truth().unwrap();
+    let (runtime, mut agent) = outside::with_pods(&pods);
+    let truth = runtime.truth().unwrap();
     let before = truth::instances(&truth);
     for (pod, text) in pods.iter().zip(["{\"apiVersion\":", "", "kind: List\n"]) {
         std::fs::write(agent.manifest_dir().join(pod.file()), text).unwrap();

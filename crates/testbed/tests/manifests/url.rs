@@ -1,7 +1,7 @@
 //! Manifests from a web server.
 
 use rubelet_testbed::status::is_ready;
-use rubelet_testbed::{Agent, Containerd};
+use rubelet_testbed::{Agent, TestRuntime};
 use serde_json::{Value, json};
 
 use crate::container_id;
@@ -10,11 +10,11 @@ use crate::outside::{PodText, TIMEOUT, pod_text, states, truth};
 
 #[test]
 fn pods_of_a_url_follow_its_changes_and_outlive_its_errors() {
-    let containerd = Containerd::start().unwrap();
-    let truth = containerd.truth().unwrap();
+    let runtime = TestRuntime::start().unwrap();
+    let truth = runtime.truth().unwrap();
     let one = PodText::new("one");
     let server = HttpServer::start(&one.yaml());
-    let mut agent = Agent::builder(&containerd)
+    let mut agent = Agent::builder(&runtime)
         .flag(format!("--manifest-url={}", server.url()))
         .config("httpCheckFrequency", "100ms")
         .config(

@@ -16,7 +16,8 @@ pub(crate) mod relay;
 pub(crate) mod states;
 pub(crate) mod truth;
 
-use rubelet_testbed::{Agent, Containerd};
+use rubelet_testbed::runtime::AgentRuntime;
+use rubelet_testbed::{Agent, TestRuntime};
 
 pub(crate) use pod_text::PodText;
 pub(crate) use rubelet_testbed::node::TIMEOUT;
@@ -24,15 +25,15 @@ pub(crate) use truth::Instances;
 
 /// An agent with these pods in its folder, each in a file of its own, on a runtime of its own: two
 /// agents on one would each remove what the other made. All pods are ready.
-pub(crate) fn with_pods(pods: &[PodText]) -> (Containerd, Agent) {
-    let containerd = Containerd::start().unwrap();
-    let agent = agent_on(&containerd, pods);
-    (containerd, agent)
+pub(crate) fn with_pods(pods: &[PodText]) -> (TestRuntime, Agent) {
+    let runtime = TestRuntime::start().unwrap();
+    let agent = agent_on(&runtime, pods);
+    (runtime, agent)
 }
 
 /// An agent with these pods in its folder, each in a file of its own; all pods are ready.
-pub(crate) fn agent_on(containerd: &Containerd, pods: &[PodText]) -> Agent {
-    let mut builder = Agent::builder(containerd);
+pub(crate) fn agent_on(runtime: &impl AgentRuntime, pods: &[PodText]) -> Agent {
+    let mut builder = Agent::builder(runtime);
     for pod in pods {
         builder = builder.manifest(pod.file(), pod.yaml());
     }

@@ -75,7 +75,7 @@ impl Seen {
                 prober: ProberHandle::default(),
                 clock,
                 manifests: manifests.subscribe(),
-                api_server: watch::channel(None).1,
+                cluster: crate::run::notify::ClusterTrouble::none(),
                 desired: vec![watch::channel(Arc::default()).1],
                 runtime: watch::channel(runtime).1,
                 silence: Arc::new(|| None),

@@ -1,0 +1,118 @@
+//! The records of all pods on the network: one file each, and a copy in memory.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use rubelet_base::ErrorChain;
+use rubelet_store::{Loaded, Record};
+
+use crate::{NetworkError, attachment::Attachment};
+
+/// The records.
+#[derive(Debug)]
+pub(crate) struct Attachments {
+    dir: PathBuf,
+    known: Mutex<BTreeMap<String, Attachment>>,
+    damaged: Vec<String>,
+}
+
+impl Attachments {
+    /// Reads the records in a folder, which is made if it is missing.
+    pub(crate) fn open(dir: PathBuf) -> Result<Self, NetworkError> {
+        let failed = |error: io::Error| {
+            NetworkError::Failed(format!(
+                "cannot read the network's records in {}: {error}",
+                dir.display()
+            ))
+        };
+        fs::create_dir_all(&dir).map_err(failed)?;
+        let mut known = BTreeMap::new();
+        let mut damaged = Vec::new();
+        for entry in fs::read_dir(&dir).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            if path.extension().is_none_or(|extension| extension != "json") {
+                continue;
+            }
+            match Record::<Attachment>::at(&path).load() {
+                Ok(Loaded::Valid(attachment)) => {
+                    known.insert(attachment.sandbox.clone(), attachment);
+                }
+                Ok(Loaded::Missing) => {}
+                Ok(Loaded::Quarantined { moved_to, why }) => damaged.push(format!(
+                    "the network's record {} was damaged ({why}); it is now {}",
+                    path.display(),
+                    moved_to.display()
+                )),
+                Err(error) => {
+                    return Err(NetworkError::Failed(ErrorChain(&error).to_string()));
+                }
+            }
+        }
+        Ok(Self {
+            dir,
+            known: Mutex::new(known),
+            damaged,
+        })
+    }
+
+    /// Sentences about records that could not be read.
+    pub(crate) fn damaged(&self) -> &[String] {
+        &self.damaged
+    }
+
+    pub(crate) fn get(&self, sandbox: &str) -> Option<Attachment> {
+        self.lock().get(sandbox).cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<Attachment> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// Writes a record. When this returns, it survives a power cut.
+    pub(crate) fn save(&self, attachment: &Attachment) -> Result<(), NetworkError> {
+        Record::at(self.path(&attachment.sandbox)?)
+            .save(attachment)
+            .map_err(|error| NetworkError::Failed(ErrorChain(&error).to_string()))?;
+        self.lock()
+            .insert(attachment.sandbox.clone(), attachment.clone());
+        Ok(())
+    }
+
+    /// Removes a record, if there is one.
+    pub(crate) fn remove(&self, sandbox: &str) -> Result<(), NetworkError> {
+        Record::<Attachment>::at(self.path(sandbox)?)
+            .remove()
+            .map_err(|error| NetworkError::Failed(ErrorChain(&error).to_string()))?;
+        self.lock().remove(sandbox);
+        Ok(())
+    }
+
+    fn path(&self, sandbox: &str) -> Result<PathBuf, NetworkError> {
+        check_id(sandbox)?;
+        Ok(self.dir.join(Path::new(&format!("{sandbox}.json"))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Attachment>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a sandbox's id can be a file's name and a plugin's argument (CNI's rule).
+pub(crate) fn check_id(sandbox: &str) -> Result<(), NetworkError> {
+    let first = sandbox.bytes().next();
+    let fits = first.is_some_and(|byte| byte.is_ascii_alphanumeric())
+        && sandbox.len() <= 200
+        && sandbox
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
+    if fits {
+        return Ok(());
+    }
+    Err(NetworkError::Refused(format!(
+        "{sandbox:?} cannot be the id of a sandbox on the network: it takes letters, digits, '_', '.' and '-'"
+    )))
+}

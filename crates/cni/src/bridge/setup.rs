@@ -1,0 +1,188 @@
+//! The bridge itself, and the host's settings that pods need.
+
+use std::net::IpAddr;
+
+use rubelet_host::netlink::{Address, Bridge, Changes, Link, NetlinkError, Route, RouteSocket};
+
+use crate::{Cidr, attachment::Lease};
+
+use super::{
+    names::{Names, inside_mac},
+    sysctl,
+};
+
+/// The largest packet where there is no default route to learn it from.
+const USUAL_MTU: u32 = 1500;
+
+/// A bridge that pods can be put on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ready {
+    pub(super) name: String,
+    pub(super) index: u32,
+    pub(super) mac: [u8; 6],
+    pub(super) mtu: u32,
+}
+
+/// What the host has.
+#[derive(Debug)]
+pub(super) struct HostState {
+    pub(super) links: Vec<Link>,
+    pub(super) routes: Vec<Route>,
+}
+
+impl HostState {
+    pub(super) fn read(socket: &mut RouteSocket) -> Result<Self, NetlinkError> {
+        Ok(Self {
+            links: socket.links()?,
+            routes: socket.routes()?,
+        })
+    }
+
+    pub(super) fn named(&self, name: &str) -> Option<&Link> {
+        self.links.iter().find(|link| link.name == name)
+    }
+
+    fn mtu(&self) -> u32 {
+        let default = self.routes.iter().find(|route| route.prefix == 0);
+        default
+            .and_then(|route| self.links.iter().find(|link| link.index == route.link))
+            .map_or(USUAL_MTU, |link| link.mtu)
+    }
+}
+
+/// Makes the bridge or takes the one that is there, and gives it its addresses.
+pub(super) fn bridge(
+    socket: &mut RouteSocket,
+    host: &HostState,
+    names: &Names,
+    ranges: &[Cidr],
+    mtu: Option<u32>,
+) -> Result<Ready, String> {
+    let name = names.bridge.as_str();
+    let text = |error: NetlinkError| rubelet_base::ErrorChain(&error).to_string();
+    let first = ranges.first().ok_or("there is no range of pod addresses")?;
+    let mac = inside_mac(first.gateway());
+    let mtu = mtu.unwrap_or_else(|| host.mtu());
+    if host.named(name).is_none() {
+        let mut changes = Changes::default();
+        changes.add_bridge(Bridge { name, mac, mtu });
+        socket
+            .apply(changes, || format!("make the bridge {name}"))
+            .map_err(text)?;
+    }
+    let link = socket
+        .link(name)
+        .map_err(text)?
+        .ok_or_else(|| format!("the bridge {name} vanished"))?;
+    if link.kind != "bridge" {
+        return Err(format!(
+            "the interface {name} is not a bridge: give the pods' bridge another name"
+        ));
+    }
+    if ranges.iter().any(|range| !range.is_ipv4()) {
+        sysctl::set(&format!("ipv6/conf/{name}/disable_ipv6"), "0")
+            .map_err(|why| format!("the bridge {name} cannot have IPv6 addresses: {why}"))?;
+    }
+    // Pods know the bridge by the address it had when they came.
+    let mac = match <[u8; 6]>::try_from(link.mac.as_slice()) {
+        Ok(found) if found[..2] == mac[..2] => found,
+        _ => mac,
+    };
+    let mut changes = Changes::default();
+    if link.mac != mac {
+        changes.set_mac(name, mac);
+    }
+    if !link.up {
+        changes.set_up(name);
+    }
+    for range in ranges {
+        changes.add_address(gateway(link.index, *range));
+    }
+    socket
+        .apply(changes, || format!("set the bridge {name} up"))
+        .map_err(text)?;
+    let mut stale = Changes::default();
+    for address in socket.addresses().map_err(text)? {
+        let wanted = ranges
+            .iter()
+            .any(|range| gateway(link.index, *range) == address);
+        let link_local = matches!(address.address, IpAddr::V6(ip) if ip.is_unicast_link_local());
+        if address.link == link.index && !wanted && !link_local {
+            stale.delete_address(address);
+        }
+    }
+    // An address too many does no harm that would be worth a refusal.
+    let _ = socket.apply(stale, || format!("remove old addresses of {name}"));
+    Ok(Ready {
+        name: name.to_owned(),
+        index: link.index,
+        mac,
+        mtu,
+    })
+}
+
+fn gateway(link: u32, range: Cidr) -> Address {
+    Address {
+        link,
+        address: range.gateway(),
+        prefix: range.prefix(),
+    }
+}
+
+/// Puts the interfaces of pods back onto a bridge that was made anew.
+pub(super) fn reattach(
+    socket: &mut RouteSocket,
+    host: &HostState,
+    ready: &Ready,
+    leases: &[Lease],
+) -> Result<(), NetlinkError> {
+    let mut changes = Changes::default();
+    for lease in leases {
+        let name = lease.host_interface.as_str();
+        if let Some(link) = host.named(name).filter(|link| link.master.is_none()) {
+            changes
+                .set_master(name, ready.index)
+                .hairpin(name)
+                .add_station(link.index, inside_mac(lease.addresses[0]));
+        }
+        for &address in &lease.addresses {
+            changes.add_neighbour(ready.index, address, inside_mac(lease.addresses[0]));
+        }
+    }
+    socket.apply(changes, || {
+        format!("put the pods' interfaces back onto {}", ready.name)
+    })
+}
+
+/// Lets the host pass packets on. What can't be set is told in words.
+pub(super) fn forwarding(bridge: &str, ranges: &[Cidr]) -> Vec<String> {
+    let mut trouble = Vec::new();
+    if ranges.iter().any(Cidr::is_ipv4) {
+        if let Err(why) = sysctl::set("ipv4/ip_forward", "1") {
+            trouble.push(format!("pods reach nothing but this host: {why}"));
+        }
+        if let Err(why) = sysctl::set(&format!("ipv4/conf/{bridge}/route_localnet"), "1") {
+            trouble.push(format!(
+                "ports of the host that lead to pods cannot be reached by 127.0.0.1: {why}"
+            ));
+        }
+        let _ = sysctl::set(&format!("ipv4/conf/{bridge}/send_redirects"), "0");
+    }
+    if ranges.iter().any(|range| !range.is_ipv4()) {
+        if sysctl::get("ipv6/conf/all/forwarding").as_deref() != Some("1") {
+            // A host that forwards takes no routes from routers, unless it is told to.
+            for name in sysctl::list("ipv6/conf") {
+                let key = format!("ipv6/conf/{name}/accept_ra");
+                if !["all", "default"].contains(&name.as_str())
+                    && sysctl::get(&key).as_deref() == Some("1")
+                {
+                    let _ = sysctl::set(&key, "2");
+                }
+            }
+        }
+        if let Err(why) = sysctl::set("ipv6/conf/all/forwarding", "1") {
+            trouble.push(format!("pods reach nothing but this host by IPv6: {why}"));
+        }
+    }
+    trouble
+}

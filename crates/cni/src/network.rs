@@ -1,0 +1,312 @@
+//! The trait the runtime knows, and what is behind it.
+
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+
+use crate::{
+    Cidr, NetworkError, NetworkRequest, NetworkResult, NetworkSettings,
+    attachment::How,
+    attachments::{Attachments, check_id},
+    bridge::BridgeNetwork,
+    plugins::{Configured, PluginNetwork},
+};
+
+/// Puts pods on a network and takes them off it. Calls for different sandboxes may run at the same
+/// time; calls for one sandbox are made one after the other by the caller.
+#[async_trait]
+pub trait PodNetwork: Send + Sync {
+    /// Whether pods can be added now.
+    ///
+    /// # Errors
+    /// Why not: the message of the CRI's condition `NetworkReady`.
+    async fn status(&self) -> Result<(), String>;
+
+    /// What works less well than it should although pods can be added, one sentence each.
+    async fn warnings(&self) -> Vec<String>;
+
+    /// Puts the pod's network namespace on the network. Adding a pod that is already there gives
+    /// the same result again.
+    ///
+    /// # Errors
+    /// See [`NetworkError`]. What was begun is recorded, or undone: `del` cleans up either way.
+    async fn add(&self, request: &NetworkRequest) -> Result<NetworkResult, NetworkError>;
+
+    /// Takes the pod off the network and frees what it had. A pod that isn't known, or whose
+    /// network namespace is gone, is no error.
+    ///
+    /// # Errors
+    /// Something could not be freed; `del` can be called again.
+    async fn del(&self, request: &NetworkRequest) -> Result<(), NetworkError>;
+
+    /// Whether the pod is still on the network as it was added.
+    ///
+    /// # Errors
+    /// [`NetworkError::Broken`] with what is missing.
+    async fn check(&self, request: &NetworkRequest) -> Result<(), NetworkError>;
+
+    /// Frees whatever belongs to sandboxes other than `live`: records, addresses, interfaces,
+    /// rules. To be called at start, before the first `add`. Tells what was freed.
+    ///
+    /// # Errors
+    /// What was left; everything else was freed.
+    async fn reconcile(&self, live: &BTreeSet<String>) -> Result<Vec<String>, NetworkError>;
+
+    /// Sets the ranges that new pods get their addresses from; none means those of the settings.
+    /// Pods that run keep theirs. Plugins with the capability `ipRanges` are told as well.
+    ///
+    /// # Errors
+    /// A range is too small, of a family twice, or taken by another interface of the host.
+    async fn set_pod_cidrs(&self, cidrs: &[Cidr]) -> Result<(), NetworkError>;
+}
+
+/// The network of the pods, as the settings tell. Touches nothing yet; records are read at the first
+/// call.
+#[must_use]
+pub fn network(settings: NetworkSettings) -> Arc<dyn PodNetwork> {
+    Arc::new(Network {
+        settings: Arc::new(settings),
+        parts: Mutex::default(),
+    })
+}
+
+/// The network that looks for each pod which kind it gets.
+struct Network {
+    settings: Arc<NetworkSettings>,
+    parts: Mutex<Option<Parts>>,
+}
+
+/// What works once the records were read.
+#[derive(Clone)]
+struct Parts {
+    attachments: Arc<Attachments>,
+    bridge: Arc<BridgeNetwork>,
+    plugins: Arc<PluginNetwork>,
+}
+
+impl Network {
+    /// Reads the records at the first call; an error is found again by the next one.
+    async fn parts(&self) -> Result<Parts, NetworkError> {
+        let known = self
+            .parts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        if let Some(parts) = known {
+            return Ok(parts);
+        }
+        let settings = Arc::clone(&self.settings);
+        let opened = blocking(move || {
+            let name = &settings.bridge_name;
+            check_bridge_name(name)?;
+            let attachments = Arc::new(Attachments::open(settings.state_dir.join("attachments"))?);
+            Ok(Parts {
+                bridge: Arc::new(BridgeNetwork::new(
+                    Arc::clone(&settings),
+                    Arc::clone(&attachments),
+                )?),
+                plugins: Arc::new(PluginNetwork::new(settings, Arc::clone(&attachments))),
+                attachments,
+            })
+        })
+        .await?;
+        // Two first calls may both have read; the state of the one that came first counts.
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(parts.get_or_insert(opened).clone())
+    }
+
+    /// The CNI configuration, if there is one.
+    async fn configured(&self) -> Configured {
+        let dir = self.settings.cni_conf_dir.clone();
+        match blocking(move || Ok(Configured::look(&dir))).await {
+            Ok(configured) => configured,
+            Err(error) => Configured::Broken(error.to_string()),
+        }
+    }
+}
+
+#[async_trait]
+impl PodNetwork for Network {
+    async fn status(&self) -> Result<(), String> {
+        let parts = self.parts().await.map_err(|error| error.to_string())?;
+        match self.configured().await {
+            Configured::None => {
+                let bridge = parts.bridge;
+                blocking(move || bridge.status())
+                    .await
+                    .map_err(|error| error.to_string())
+            }
+            Configured::Broken(why) => Err(why),
+            Configured::List(list) => parts.plugins.status(&list).await,
+        }
+    }
+
+    async fn warnings(&self) -> Vec<String> {
+        let parts = match self.parts().await {
+            Ok(parts) => parts,
+            Err(error) => return vec![error.to_string()],
+        };
+        let mut warnings = parts.attachments.damaged().to_vec();
+        let bridge = parts.bridge;
+        if let Ok(more) = blocking(move || Ok(bridge.warnings())).await {
+            warnings.extend(more);
+        }
+        warnings
+    }
+
+    async fn add(&self, request: &NetworkRequest) -> Result<NetworkResult, NetworkError> {
+        check_id(&request.sandbox)?;
+        let parts = self.parts().await?;
+        // A pod that is there stays as it was added, whatever the configuration is by now.
+        let known = parts.attachments.get(&request.sandbox);
+        let on_bridge = match known.map(|attachment| attachment.how) {
+            Some(How::Bridge(_)) => true,
+            Some(How::Cni(plugged)) => {
+                return parts.plugins.add_again(request, plugged).await;
+            }
+            None => false,
+        };
+        if !on_bridge {
+            match self.configured().await {
+                Configured::None => {}
+                Configured::Broken(why) => return Err(NetworkError::Failed(why)),
+                Configured::List(list) => {
+                    return parts.plugins.add(request, &list).await;
+                }
+            }
+        }
+        let request = request.clone();
+        blocking(move || parts.bridge.add(&request)).await
+    }
+
+    async fn del(&self, request: &NetworkRequest) -> Result<(), NetworkError> {
+        let parts = self.parts().await?;
+        let Some(attachment) = parts.attachments.get(&request.sandbox) else {
+            return Ok(());
+        };
+        match attachment.how {
+            How::Cni(plugged) => {
+                parts
+                    .plugins
+                    .del(&attachment.sandbox, &attachment.netns, &plugged)
+                    .await
+            }
+            How::Bridge(_) => blocking(move || parts.bridge.del(&attachment.sandbox)).await,
+        }
+    }
+
+    async fn check(&self, request: &NetworkRequest) -> Result<(), NetworkError> {
+        let parts = self.parts().await?;
+        let Some(attachment) = parts.attachments.get(&request.sandbox) else {
+            return Err(NetworkError::Broken(format!(
+                "sandbox {} is not on the network",
+                request.sandbox
+            )));
+        };
+        match attachment.how {
+            How::Cni(plugged) => {
+                parts
+                    .plugins
+                    .check(&attachment.sandbox, &attachment.netns, &plugged)
+                    .await
+            }
+            How::Bridge(_) => {
+                let request = request.clone();
+                blocking(move || parts.bridge.check(&request)).await
+            }
+        }
+    }
+
+    async fn reconcile(&self, live: &BTreeSet<String>) -> Result<Vec<String>, NetworkError> {
+        let parts = self.parts().await?;
+        let mut freed = Vec::new();
+        let mut left = Vec::new();
+        let mut on_bridge = false;
+        for attachment in parts.attachments.all() {
+            let stays = live.contains(&attachment.sandbox);
+            on_bridge |= stays && matches!(attachment.how, How::Bridge(_));
+            if stays {
+                continue;
+            }
+            let gone = NetworkRequest {
+                sandbox: attachment.sandbox.clone(),
+                ..NetworkRequest::default()
+            };
+            match self.del(&gone).await {
+                Ok(()) => freed.push(format!(
+                    "sandbox {} of pod {}",
+                    attachment.sandbox, attachment.pod
+                )),
+                Err(error) => left.push(error.to_string()),
+            }
+        }
+        let configured = self.configured().await;
+        let bridge = Arc::clone(&parts.bridge);
+        let live = live.clone();
+        let unused = !on_bridge && !matches!(configured, Configured::None);
+        let done = blocking(move || match unused {
+            true => bridge.retire(),
+            false => bridge.reconcile(&live),
+        })
+        .await;
+        match done {
+            Ok(more) => freed.extend(more),
+            Err(error) => left.push(error.to_string()),
+        }
+        if let Configured::List(list) = configured
+            && let Err(error) = parts.plugins.collect_garbage(&list).await
+        {
+            left.push(error.to_string());
+        }
+        if left.is_empty() {
+            Ok(freed)
+        } else {
+            Err(NetworkError::Failed(left.join("; ")))
+        }
+    }
+
+    async fn set_pod_cidrs(&self, cidrs: &[Cidr]) -> Result<(), NetworkError> {
+        let parts = self.parts().await?;
+        parts.plugins.set_pod_cidrs(cidrs);
+        // With plugins there needn't be a bridge; the ranges are kept for when there is one.
+        let set_up = matches!(self.configured().await, Configured::None);
+        let cidrs = cidrs.to_vec();
+        blocking(move || parts.bridge.set_pod_cidrs(&cidrs, set_up)).await
+    }
+}
+
+/// Runs what blocks where it may.
+pub(crate) async fn blocking<T: Send + 'static>(
+    act: impl FnOnce() -> Result<T, NetworkError> + Send + 'static,
+) -> Result<T, NetworkError> {
+    tokio::task::spawn_blocking(act)
+        .await
+        .unwrap_or_else(|error| {
+            Err(NetworkError::Failed(format!(
+                "the network's work ended early: {error}"
+            )))
+        })
+}
+
+/// The kernel's rule for names of interfaces, less what `nft` would have to quote.
+fn check_bridge_name(name: &str) -> Result<(), NetworkError> {
+    let fits = (1..=15).contains(&name.len())
+        && Path::new(name).components().count() == 1
+        && name
+            .bytes()
+            .next()
+            .is_some_and(|byte| byte.is_ascii_alphabetic())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    if fits {
+        return Ok(());
+    }
+    Err(NetworkError::Refused(format!(
+        "{name:?} cannot be the name of the pods' bridge: it begins with a letter and has at most 15 letters, digits, '_' and '-'"
+    )))
+}

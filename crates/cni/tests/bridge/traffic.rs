@@ -1,0 +1,154 @@
+//! Who reaches whom, and by which address.
+
+use std::net::{IpAddr, TcpListener};
+
+use rubelet_host::netns;
+
+use crate::world::{BRIDGE, Pod, World, at, ip, links, outside, reach, veths, veths_become};
+
+#[test]
+fn pods_reach_each_other_the_host_and_the_outside() {
+    World::run(&["10.99.0.0/16", "fd99::/64"], async |world| {
+        let lan = outside(
+            "rbtlan",
+            [("192.0.2.1", "192.0.2.2"), ("fd00:2::1", "fd00:2::2")],
+        );
+        let network = world.network();
+        network.status().await.unwrap();
+        let (one, two) = (
+            Pod::add(&network, "one").await,
+            Pod::add(&network, "two").await,
+        );
+        assert_eq!(one.result.interface, "eth0");
+        assert_eq!(one.result.ips, [ip("10.99.0.2"), ip("fd99::2")]);
+        assert_eq!(two.result.ips, [ip("10.99.0.3"), ip("fd99::3")]);
+        assert!(one.result.mac.is_some() && one.result.warnings.is_empty());
+        assert_eq!(network.warnings().await, Vec::<String>::new());
+
+        let listener = two.listen(80);
+        let in_host = TcpListener::bind("[::]:81").unwrap();
+        let in_lan = netns::within(&lan, || TcpListener::bind("[::]:82").unwrap()).unwrap();
+        for family in [0, 1] {
+            // Pods see each other's own addresses, again and again: nobody is sent a shorter way.
+            for _ in 0..20 {
+                let seen = one.reaches(at(two.result.ips[family], 80), &listener);
+                assert_eq!(seen, Some(one.result.ips[family]));
+            }
+            let gateway = [ip("10.99.0.1"), ip("fd99::1")][family];
+            assert_eq!(
+                one.reaches(at(gateway, 81), &in_host),
+                Some(one.result.ips[family])
+            );
+            assert_eq!(
+                reach(at(two.result.ips[family], 80), &listener),
+                Some(gateway)
+            );
+            // The outside sees the host.
+            let there = [ip("192.0.2.2"), ip("fd00:2::2")][family];
+            let host = [ip("192.0.2.1"), ip("fd00:2::1")][family];
+            assert_eq!(one.reaches(at(there, 82), &in_lan), Some(host));
+        }
+        network.check(&one.request).await.unwrap();
+    });
+}
+
+#[test]
+fn ranges_that_are_exempt_see_the_pods_own_address() {
+    World::run(&["10.99.0.0/16"], async |mut world| {
+        let lan = outside(
+            "rbtlan",
+            [("192.0.2.1", "192.0.2.2"), ("fd00:2::1", "fd00:2::2")],
+        );
+        world.settings.masquerade_exempt = vec!["192.0.2.0/24".parse().unwrap()];
+        let network = world.network();
+        let pod = Pod::add(&network, "one").await;
+        let in_lan = netns::within(&lan, || TcpListener::bind("0.0.0.0:82").unwrap()).unwrap();
+        // The machine outside has no way back to the pod; the host shows it.
+        netns::within(&lan, || {
+            let mut socket = rubelet_host::netlink::RouteSocket::open().unwrap();
+            let link = socket.link("lan0").unwrap().unwrap().index;
+            let mut changes = rubelet_host::netlink::Changes::default();
+            changes.add_route(rubelet_host::netlink::Route::default_by(
+                ip("192.0.2.1"),
+                link,
+            ));
+            socket.apply(changes, || "a way back".to_owned()).unwrap();
+        })
+        .unwrap();
+        assert_eq!(
+            pod.reaches(at(ip("192.0.2.2"), 82), &in_lan),
+            Some(pod.ip())
+        );
+    });
+}
+
+#[test]
+fn a_pod_has_its_interface_the_moment_it_is_added_and_not_after_it_went() {
+    World::run(&["fd99::/64"], async |world| {
+        let network = world.network();
+        let pod = Pod::add(&network, "six").await;
+        assert_eq!(pod.result.ips, [ip("fd99::2")]);
+        // Without waiting for the search for others with the same address.
+        let listener = pod.listen(80);
+        assert!(reach(at(pod.ip(), 80), &listener).is_some());
+        let name = pod.result.host_interface.clone().unwrap();
+        assert!(veths().contains(&name));
+        network.del(&pod.request).await.unwrap();
+        network.del(&pod.request).await.unwrap();
+        veths_become(0);
+        assert_eq!(pod.link("eth0"), None);
+        assert!(network.check(&pod.request).await.is_err());
+    });
+}
+
+#[test]
+fn pods_beyond_the_bridges_ports_are_reached_like_the_others() {
+    World::run(&["10.99.0.0/16", "fd99::/64"], async |world| {
+        let network = world.network();
+        let first = Pod::add(&network, "first").await;
+        let bridge = links()
+            .into_iter()
+            .find(|link| link.name == BRIDGE)
+            .unwrap();
+        // Other ports fill the bridge up.
+        let elsewhere = netns::create().unwrap();
+        fill(&bridge, &elsewhere);
+        let last = Pod::add(&network, "last").await;
+        let link = last.result.host_interface.clone().unwrap();
+        let link = links()
+            .into_iter()
+            .find(|found| found.name == link)
+            .unwrap();
+        assert_eq!(link.master, None);
+        let (in_first, in_last) = (first.listen(80), last.listen(80));
+        for family in [0, 1] {
+            let (one, two): (IpAddr, IpAddr) = (first.result.ips[family], last.result.ips[family]);
+            assert_eq!(first.reaches(at(two, 80), &in_last), Some(one));
+            assert_eq!(last.reaches(at(one, 80), &in_first), Some(two));
+            assert!(reach(at(two, 80), &in_last).is_some());
+        }
+        network.check(&last.request).await.unwrap();
+        network.del(&last.request).await.unwrap();
+        assert_eq!(last.link("eth0"), None);
+    });
+}
+
+fn fill(bridge: &rubelet_host::netlink::Link, elsewhere: &std::os::fd::OwnedFd) {
+    use rubelet_host::netlink::{Changes, RouteSocket, Veth};
+    use std::os::fd::AsFd;
+    let mut socket = RouteSocket::open().unwrap();
+    for number in 0..1022 {
+        let (name, peer) = (format!("fill{number}"), format!("peer{number}"));
+        let mut changes = Changes::default();
+        changes.add_veth(Veth {
+            name: &name,
+            mac: [2, 0, 0, 1, (number / 256) as u8, (number % 256) as u8],
+            master: Some(bridge.index),
+            peer: &peer,
+            peer_mac: [2, 0, 0, 2, (number / 256) as u8, (number % 256) as u8],
+            peer_netns: elsewhere.as_fd(),
+            mtu: 1500,
+        });
+        socket.apply(changes, || format!("make {name}")).unwrap();
+    }
+}

@@ -1,0 +1,8 @@
+//! CNI configurations: with plugins made of shell lines, and with Debian's own plugins between network
+//! namespaces made by the tests. They need root.
+
+mod debian;
+mod scripts;
+#[path = "../bridge/world.rs"]
+#[expect(dead_code, reason = "these tests need a part of it")]
+mod world;

@@ -1,0 +1,171 @@
+//! Capabilities by name, and the sets of a process.
+
+use rubelet_oci::Capabilities;
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, capability_is_in_bounding_set,
+    clear_ambient_capability_set, configure_capability_in_ambient_set,
+    remove_capability_from_bounding_set, set_capabilities,
+};
+
+use crate::step::{Failure, Step};
+
+/// Names in the order of the kernel's numbers, without `CAP_`.
+const NAMES: [&str; 41] = [
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "DAC_READ_SEARCH",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "SETGID",
+    "SETUID",
+    "SETPCAP",
+    "LINUX_IMMUTABLE",
+    "NET_BIND_SERVICE",
+    "NET_BROADCAST",
+    "NET_ADMIN",
+    "NET_RAW",
+    "IPC_LOCK",
+    "IPC_OWNER",
+    "SYS_MODULE",
+    "SYS_RAWIO",
+    "SYS_CHROOT",
+    "SYS_PTRACE",
+    "SYS_PACCT",
+    "SYS_ADMIN",
+    "SYS_BOOT",
+    "SYS_NICE",
+    "SYS_RESOURCE",
+    "SYS_TIME",
+    "SYS_TTY_CONFIG",
+    "MKNOD",
+    "LEASE",
+    "AUDIT_WRITE",
+    "AUDIT_CONTROL",
+    "SETFCAP",
+    "MAC_OVERRIDE",
+    "MAC_ADMIN",
+    "SYSLOG",
+    "WAKE_ALARM",
+    "BLOCK_SUSPEND",
+    "AUDIT_READ",
+    "PERFMON",
+    "BPF",
+    "CHECKPOINT_RESTORE",
+];
+
+/// The five sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sets {
+    bounding: CapabilitySet,
+    effective: CapabilitySet,
+    inheritable: CapabilitySet,
+    permitted: CapabilitySet,
+    ambient: CapabilitySet,
+}
+
+impl Sets {
+    /// Reads the names.
+    pub(crate) fn read(names: &Capabilities) -> Result<Self, Failure> {
+        Ok(Self {
+            bounding: set(&names.bounding)?,
+            effective: set(&names.effective)?,
+            inheritable: set(&names.inheritable)?,
+            permitted: set(&names.permitted)?,
+            ambient: set(&names.ambient)?,
+        })
+    }
+
+    /// Gives up what can never be had again. Returns the names of what the process would need and
+    /// doesn't have itself: it can't be given to anyone.
+    pub(crate) fn bound(&mut self) -> Result<Vec<&'static str>, Failure> {
+        let own = capabilities(None).step(|| "cannot read the own capabilities")?;
+        let wanted = self.effective | self.permitted | self.inheritable | self.bounding;
+        let missing = wanted - own.permitted;
+        self.effective &= own.permitted;
+        self.permitted &= own.permitted;
+        self.inheritable &= own.permitted;
+        self.ambient &= own.permitted;
+        for number in 0..64 {
+            let one = CapabilitySet::from_bits_retain(1 << number);
+            match capability_is_in_bounding_set(one) {
+                Ok(true) if !self.bounding.contains(one) => {
+                    remove_capability_from_bounding_set(one)
+                        .step(|| format!("cannot drop the capability {}", name(number)))?;
+                }
+                Ok(_) => {}
+                // The kernel has no more of them.
+                Err(_) => break,
+            }
+        }
+        let missing = (0..64).filter(|number| missing.bits() & (1 << number) != 0);
+        Ok(missing.map(name).collect())
+    }
+
+    /// Puts the sets in force; to be called as the final user.
+    pub(crate) fn apply(&self) -> Result<(), Failure> {
+        let sets = CapabilitySets {
+            effective: self.effective,
+            permitted: self.permitted,
+            inheritable: self.inheritable,
+        };
+        set_capabilities(None, sets).step(|| "cannot set the capabilities")?;
+        // Where the kernel has no ambient set, none is wanted either.
+        let _ = clear_ambient_capability_set();
+        for number in 0..NAMES.len() {
+            let one = CapabilitySet::from_bits_retain(1 << number);
+            if self.ambient.contains(one) {
+                configure_capability_in_ambient_set(one, true)
+                    .step(|| format!("cannot make the capability {} ambient", name(number)))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Puts everything in force that a change of the user left permitted.
+pub(crate) fn raise_permitted() -> Result<(), Failure> {
+    let own = capabilities(None).step(|| "cannot read the own capabilities")?;
+    let sets = CapabilitySets {
+        effective: own.permitted,
+        ..own
+    };
+    set_capabilities(None, sets).step(|| "cannot raise the own capabilities")
+}
+
+fn name(number: usize) -> &'static str {
+    NAMES.get(number).copied().unwrap_or("of a newer kernel")
+}
+
+fn set(names: &[String]) -> Result<CapabilitySet, Failure> {
+    let mut bits = 0;
+    for name in names {
+        let plain = name.strip_prefix("CAP_").unwrap_or(name);
+        let number = NAMES.iter().position(|known| *known == plain);
+        let number = number.ok_or_else(|| Failure(format!("unknown capability {name:?}")))?;
+        bits |= 1_u64 << number;
+    }
+    Ok(CapabilitySet::from_bits_retain(bits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_the_kernels_numbers() {
+        let names = ["CAP_SYS_ADMIN".to_owned(), "NET_RAW".to_owned()];
+        let read = set(&names).unwrap();
+        assert_eq!(read, CapabilitySet::SYS_ADMIN | CapabilitySet::NET_RAW);
+        assert_eq!(
+            set(&["CAP_CHECKPOINT_RESTORE".to_owned()]).unwrap(),
+            CapabilitySet::CHECKPOINT_RESTORE
+        );
+    }
+
+    #[test]
+    fn unknown_names_are_refused() {
+        let failure = set(&["CAP_FLY".to_owned()]).unwrap_err();
+        assert_eq!(failure.0, "unknown capability \"CAP_FLY\"");
+    }
+}

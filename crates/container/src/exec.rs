@@ -1,0 +1,169 @@
+//! Forks a process that joins a running container.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rubelet_host::cgroup::CgroupTarget;
+use rubelet_oci::{NamespaceKind, Process, Spec};
+use rustix::{
+    io::Errno,
+    process::{DumpableBehavior, set_dumpable_behavior, setsid},
+    thread::{ThreadNameSpaceType, move_into_thread_name_spaces},
+};
+
+use crate::{
+    LaunchError, Launching, Stdio,
+    actor::Actor,
+    ids::HostIds,
+    in_root::Root,
+    init::{Standard, become_root_inside},
+    launch::{in_pid_namespace, open_channel, standard},
+    proc::ExecLabel,
+    report::Reporter,
+    standard::Terminal,
+    step::{Failure, Step, reason},
+    sys::{clone, process},
+};
+
+/// A process to be started in a running container.
+#[derive(Debug)]
+pub struct ExecLaunch<'a> {
+    /// The container's init.
+    pub target: BorrowedFd<'a>,
+    /// What the container was started from: tells which namespaces are its own.
+    pub spec: &'a Spec,
+    /// What is executed.
+    pub process: &'a Process,
+    /// Its standard input, output and error.
+    pub stdio: Stdio,
+    /// Joined before anything of the process runs.
+    pub cgroup: &'a CgroupTarget,
+    /// The compiled filter of system calls, as for [`launch`](crate::launch).
+    pub seccomp: Option<&'a [u8]>,
+}
+
+/// Forks the process and returns at once.
+///
+/// # Errors
+/// The process can't be described to the kernel, or the container is not running.
+pub fn exec(exec: ExecLaunch<'_>) -> Result<Launching, LaunchError> {
+    let ExecLaunch {
+        target,
+        spec,
+        process,
+        stdio,
+        cgroup,
+        seccomp,
+    } = exec;
+    let actor = Actor::read(process, spec, seccomp)?;
+    let (reports, gate, reporter) = open_channel()?;
+    let into = cgroup.dir();
+    let joiner = Joiner {
+        target,
+        spec,
+        actor,
+        standard: standard(stdio)?,
+        reporter,
+        cgroup: into.is_none().then_some(cgroup),
+    };
+    let fork = || clone::fork(0, into, || joiner.run());
+    let child = if spec.linux.namespace(NamespaceKind::Pid).is_some() {
+        in_pid_namespace(target, fork)?
+    } else {
+        fork().map_err(|error| LaunchError::step("cannot start a process", error))?
+    };
+    Ok(Launching {
+        pid: child.pid,
+        pidfd: child.pidfd,
+        reports,
+        gate,
+    })
+}
+
+/// A process on its way into a container.
+struct Joiner<'a> {
+    target: BorrowedFd<'a>,
+    spec: &'a Spec,
+    actor: Actor<'a>,
+    standard: Standard,
+    reporter: Reporter,
+    cgroup: Option<&'a CgroupTarget>,
+}
+
+impl Joiner<'_> {
+    fn run(self) -> i32 {
+        match self.join() {
+            Ok((labels, console)) => {
+                let Self {
+                    actor, reporter, ..
+                } = self;
+                actor.run(&reporter, &labels, console)
+            }
+            Err(failure) => {
+                self.reporter.failed(&failure.0);
+                1
+            }
+        }
+    }
+
+    fn join(&self) -> Result<(Vec<ExecLabel>, Option<OwnedFd>), Failure> {
+        process::reset_signals();
+        let hidden = || set_dumpable_behavior(DumpableBehavior::NotDumpable);
+        hidden().step(|| "cannot protect the process from being traced")?;
+        if let Some(cgroup) = self.cgroup {
+            cgroup.join_self().step(|| "cannot join the container's cgroup")?;
+        }
+        let mut kept = vec![self.target];
+        kept.extend(self.reporter.descriptors());
+        if let Standard::Files(files) = &self.standard {
+            kept.extend(files.descriptors());
+        }
+        process::close_all_but(&kept).step(|| "cannot close inherited descriptors")?;
+        setsid().step(|| "cannot make a session")?;
+        self.actor.prepare(&self.reporter)?;
+        let labels = self.actor.labels()?;
+        let linux = &self.spec.linux;
+        if let Standard::Files(files) = &self.standard {
+            let ids = HostIds::new(&linux.uid_mappings, &linux.gid_mappings);
+            files.give_to(ids.uid(self.actor.uid()));
+        }
+        self.actor.limit(&self.reporter)?;
+        move_into_thread_name_spaces(self.target, self.namespaces()).map_err(|error| {
+            let reason = match error {
+                Errno::SRCH => "the container is not running".to_owned(),
+                error => reason(&error.into()),
+            };
+            Failure(format!("cannot join the container: {reason}"))
+        })?;
+        if linux.namespace(NamespaceKind::User).is_some() {
+            become_root_inside()?;
+        }
+        let root = Root::current().step(|| "cannot open the container's root")?;
+        let console = match &self.standard {
+            Standard::Files(files) => {
+                files.install()?;
+                None
+            }
+            Standard::Console(size) => {
+                let terminal = Terminal::open(&root, *size, self.actor.uid())?;
+                terminal.install()?;
+                Some(terminal.master)
+            }
+        };
+        Ok((labels, console))
+    }
+
+    /// The namespaces that the container doesn't share with the host. The one of process IDs is
+    /// joined by the fork.
+    fn namespaces(&self) -> ThreadNameSpaceType {
+        let kinds = self.spec.linux.namespaces.iter().map(|one| match one.kind {
+            NamespaceKind::Pid | NamespaceKind::Time => ThreadNameSpaceType::empty(),
+            NamespaceKind::Network => ThreadNameSpaceType::NETWORK,
+            NamespaceKind::Mount => ThreadNameSpaceType::MOUNT,
+            NamespaceKind::Ipc => ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION,
+            NamespaceKind::Uts => ThreadNameSpaceType::HOST_NAME_AND_NIS_DOMAIN_NAME,
+            NamespaceKind::User => ThreadNameSpaceType::USER,
+            NamespaceKind::Cgroup => ThreadNameSpaceType::CONTROL_GROUP,
+        });
+        kinds.fold(ThreadNameSpaceType::empty(), |all, one| all | one)
+    }
+}

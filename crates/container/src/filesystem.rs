@@ -1,0 +1,93 @@
+//! File systems mounted anew, as descriptors that are attached later.
+
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
+
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create,
+    fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
+};
+
+use crate::step::{Failure, reason};
+
+/// A file system that is being described to the kernel.
+#[derive(Debug)]
+pub(crate) struct Filesystem<'a> {
+    kind: &'a str,
+    fd: OwnedFd,
+}
+
+impl<'a> Filesystem<'a> {
+    /// One of that type.
+    pub(crate) fn open(kind: &'a str) -> Result<Self, Failure> {
+        match fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC) {
+            Ok(fd) => Ok(Self { kind, fd }),
+            Err(error) => {
+                let reason = reason(&error.into());
+                Err(Failure(format!("file system {kind}: {reason}")))
+            }
+        }
+    }
+
+    /// Sets an option that has a value.
+    pub(crate) fn set(&self, key: &str, value: &str) -> io::Result<()> {
+        Ok(fsconfig_set_string(&self.fd, key, value)?)
+    }
+
+    /// Sets an option, `name` or `name=value`.
+    pub(crate) fn option(&self, option: &str) -> Result<(), Failure> {
+        let result = match option.split_once('=') {
+            Some((key, value)) => fsconfig_set_string(&self.fd, key, value),
+            None => fsconfig_set_flag(&self.fd, option),
+        };
+        result.map_err(|error| self.failed(&error.into(), &format!("option {option}")))
+    }
+
+    /// Mounts it, with these flags (MOUNT_ATTR_…), nowhere yet.
+    pub(crate) fn mount(&self, attr: u64) -> Result<OwnedFd, Failure> {
+        let attr = u32::try_from(attr).unwrap_or_default();
+        fsconfig_create(&self.fd)
+            .and_then(|()| {
+                fsmount(
+                    &self.fd,
+                    FsMountFlags::FSMOUNT_CLOEXEC,
+                    MountAttrFlags::from_bits_retain(attr),
+                )
+            })
+            .map_err(|error| self.failed(&error.into(), "mount"))
+    }
+
+    /// What the kernel says, with its own words in addition where it has some.
+    pub(crate) fn failed(&self, error: &io::Error, step: &str) -> Failure {
+        let mut text = format!("file system {}: {step}: {}", self.kind, reason(error));
+        let mut line = [0_u8; 512];
+        while let Ok(length @ 1..) = rustix::io::read(&self.fd, &mut line) {
+            let words = String::from_utf8_lossy(&line[..length]);
+            // A letter tells errors from warnings.
+            if let Some(words) = words.strip_prefix("e ") {
+                text.push_str("; ");
+                text.push_str(words.trim());
+            }
+        }
+        Failure(text)
+    }
+}
+
+/// Attaches a mount that is nowhere yet, or a copy, on what `target` is open on.
+pub(crate) fn attach(mount: impl AsFd, target: impl AsFd) -> io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    Ok(move_mount(mount, "", target, "", flags)?)
+}
+
+/// A copy of the mount, from what the descriptor is open on downwards.
+pub(crate) fn copy(of: BorrowedFd<'_>, recursive: bool) -> io::Result<OwnedFd> {
+    let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    if recursive {
+        flags |= OpenTreeFlags::AT_RECURSIVE;
+    }
+    Ok(open_tree(of, "", flags)?)
+}

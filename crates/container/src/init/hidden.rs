@@ -1,0 +1,89 @@
+//! Paths that a container must not read, or not write.
+
+use std::{
+    io,
+    os::fd::{AsFd, OwnedFd},
+    path::Path,
+};
+
+use crate::{
+    filesystem::{Filesystem, attach, copy},
+    in_root::{Root, is_dir},
+    plan::Plan,
+    step::{Failure, Step},
+    sys::mount_attr::{self, MountAttr},
+};
+
+/// Covers and protects what the specification names. `null` is a mount of `/dev/null`.
+pub(crate) fn hide(plan: &Plan<'_>, null: Option<OwnedFd>, root: &Root) -> Result<(), Failure> {
+    let linux = &plan.spec.linux;
+    for path in &linux.readonly_paths {
+        protect(Path::new(path), root).step(|| format!("cannot make {path} read-only"))?;
+    }
+    let mut cover = Cover { null, empty: None };
+    let mut attached = (false, false);
+    for path in &linux.masked_paths {
+        let what = || format!("cannot hide {path}");
+        let Some(target) = find(Path::new(path), root).step(what)? else {
+            continue;
+        };
+        let folder = is_dir(&target).step(what)?;
+        let used = if folder {
+            &mut attached.1
+        } else {
+            &mut attached.0
+        };
+        let mount = cover.of_kind(folder)?;
+        if *used {
+            // The first one is in place; the others are copies of it.
+            let copy = copy(mount.as_fd(), false).step(what)?;
+            attach(&copy, &target).step(what)?;
+        } else {
+            attach(mount, &target).step(what)?;
+            *used = true;
+        }
+    }
+    Ok(())
+}
+
+/// What is put over paths.
+struct Cover {
+    null: Option<OwnedFd>,
+    empty: Option<OwnedFd>,
+}
+
+impl Cover {
+    fn of_kind(&mut self, folder: bool) -> Result<&OwnedFd, Failure> {
+        let missing = || Failure::new("there is nothing to hide a path with");
+        if !folder {
+            return self.null.as_ref().ok_or_else(missing);
+        }
+        if self.empty.is_none() {
+            let fs = Filesystem::open("tmpfs")?;
+            let _ = fs.set("source", "tmpfs");
+            fs.option("ro")?;
+            self.empty = Some(fs.mount(libc::MOUNT_ATTR_RDONLY)?);
+        }
+        self.empty.as_ref().ok_or_else(missing)
+    }
+}
+
+fn protect(path: &Path, root: &Root) -> io::Result<()> {
+    let Some(target) = find(path, root)? else {
+        return Ok(());
+    };
+    let mount = copy(target.as_fd(), true)?;
+    mount_attr::change(&mount, &MountAttr::read_only(), true)?;
+    attach(&mount, &target)
+}
+
+/// Opens a path; `None` if it is missing, which is as good as hidden.
+fn find(path: &Path, root: &Root) -> io::Result<Option<OwnedFd>> {
+    match root.find(path) {
+        Ok(fd) => Ok(Some(fd)),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::ENOENT | libc::ENOTDIR) => Ok(None),
+            _ => Err(error),
+        },
+    }
+}

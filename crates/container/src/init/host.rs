@@ -1,0 +1,270 @@
+//! What is done, and opened, while the host can still be seen.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rubelet_host::mountinfo;
+use rubelet_oci::{IdMapping, NamespaceKind};
+use rustix::{
+    fs::CWD,
+    mount::{OpenTreeFlags, open_tree},
+    thread::{UnshareFlags, move_into_link_name_space},
+};
+
+use super::{Init, Standard, cgroups, root};
+use crate::{
+    IdMappings, RootfsSource,
+    filesystem::Filesystem,
+    namespaces::user_namespace,
+    overlay::mount_overlay,
+    plan::{From, MountPlan, Plan},
+    proc::set_parameter,
+    step::{Failure, Step, reason},
+    sys::{
+        clone::unshare,
+        loopback,
+        mount_attr::{self, MountAttr},
+        process::set_domain_name,
+    },
+};
+
+/// Everything that comes from the host, open.
+#[derive(Debug)]
+pub(crate) struct Gathered {
+    /// The root file system, mounted nowhere yet.
+    pub(crate) root: Option<OwnedFd>,
+    /// For each mount of the plan what is to be attached.
+    pub(crate) mounts: Vec<Source>,
+    /// A mount of `/dev/null`, to hide files with.
+    pub(crate) null: Option<OwnedFd>,
+}
+
+/// What is to be attached for one mount.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// Not known yet.
+    Later,
+    /// A mount that is nowhere yet.
+    Mount(OwnedFd),
+    /// A folder of cgroups, hierarchy by hierarchy.
+    Cgroups(OwnedFd, Vec<cgroups::Hierarchy>),
+}
+
+impl Gathered {
+    /// Joins the namespaces that are shared and opens what the container will see of the host.
+    pub(crate) fn gather(init: &Init<'_>) -> Result<Self, Failure> {
+        let plan = &init.plan;
+        init.actor.prepare(&init.reporter)?;
+        if let Standard::Files(files) = &init.standard {
+            files.give_to(plan.ids.uid(init.actor.uid()));
+        }
+        join(plan)?;
+        root::go_to(plan.mount_at)?;
+        let mut mounts = Vec::with_capacity(plan.mounts.len());
+        for mount in &plan.mounts {
+            mounts.push(match mount.from {
+                From::Bind => Source::Mount(bind(mount, plan)?),
+                From::Cgroup => match cgroups::gather()? {
+                    // One hierarchy is mounted anew, to be seen from the own cgroup namespace.
+                    None => Source::Later,
+                    Some(hierarchies) => {
+                        let folder = cgroups::folder(mount, &hierarchies)?;
+                        Source::Cgroups(folder, hierarchies)
+                    }
+                },
+                From::Dev | From::New => Source::Later,
+            });
+        }
+        let null = if plan.spec.linux.masked_paths.is_empty() {
+            None
+        } else {
+            Some(null()?)
+        };
+        Ok(Self {
+            root: None,
+            mounts,
+            null,
+        })
+    }
+
+    /// Mounts the root file system, in a mount namespace that is not the host's any more.
+    pub(crate) fn mount_root(&mut self, plan: &Plan<'_>) -> Result<(), Failure> {
+        let userns = plan.user.as_ref().map(AsFd::as_fd);
+        self.root = Some(match plan.rootfs {
+            RootfsSource::Overlay(overlay) => {
+                mount_overlay(overlay, userns, &plan.ids, plan.mount_at)?
+            }
+            RootfsSource::Folder(folder) => {
+                let what = || format!("cannot open the root file system {}", folder.display());
+                let flags = OpenTreeFlags::OPEN_TREE_CLONE
+                    | OpenTreeFlags::OPEN_TREE_CLOEXEC
+                    | OpenTreeFlags::AT_RECURSIVE;
+                open_tree(CWD, folder, flags).step(what)?
+            }
+        });
+        Ok(())
+    }
+
+    /// Mounts the file systems that belong to the container's own namespaces; `/proc` and `/sys`
+    /// can be mounted in a user namespace only as long as the host's can be seen.
+    pub(crate) fn mount_filesystems(&mut self, plan: &Plan<'_>) -> Result<(), Failure> {
+        for (source, mount) in self.mounts.iter_mut().zip(&plan.mounts) {
+            if matches!(source, Source::Later) && mount.from != From::Dev {
+                *source = Source::Mount(new(mount)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn join(plan: &Plan<'_>) -> Result<(), Failure> {
+    for (kind, namespace) in &plan.joins {
+        move_into_link_name_space(namespace.as_fd(), Some(*kind))
+            .step(|| format!("cannot join the pod's namespace ({kind:?})"))?;
+    }
+    if !plan.shared.is_empty() {
+        unshare(plan.shared).step(|| "cannot make namespaces")?;
+    }
+    if plan.shared.contains(UnshareFlags::NEWNET) {
+        loopback::up().step(|| "cannot bring the loopback device up")?;
+    }
+    if plan.shared.contains(UnshareFlags::NEWUTS) {
+        let name = &plan.spec.hostname;
+        if !name.is_empty() {
+            rustix::system::sethostname(name.as_bytes())
+                .step(|| format!("cannot set the host name {name:?}"))?;
+        }
+        let name = &plan.spec.domainname;
+        if !name.is_empty() {
+            set_domain_name(name).step(|| format!("cannot set the domain name {name:?}"))?;
+        }
+    }
+    let own_network = plan.spec.linux.namespace(NamespaceKind::Network).is_some();
+    for (name, value) in &plan.spec.linux.sysctl {
+        if (name.starts_with("net.") || name.starts_with("net/")) && !own_network {
+            return Err(Failure(format!(
+                "the kernel parameter {name} can't be set in the host's network"
+            )));
+        }
+        set_parameter(name, value)?;
+    }
+    Ok(())
+}
+
+/// A bind mount, with its flags, its propagation and its IDs.
+fn bind(plan: &MountPlan<'_>, whole: &Plan<'_>) -> Result<OwnedFd, Failure> {
+    let options = &plan.options;
+    let mut flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    if options.rbind {
+        flags |= OpenTreeFlags::AT_RECURSIVE;
+    }
+    let failed = |error: std::io::Error| plan.failure(&reason(&error));
+    let mount = open_tree(CWD, &plan.mount.source, flags).map_err(|error| failed(error.into()))?;
+    if let Some(recursive) = options.idmap {
+        map_ids(&mount, plan, whole, recursive)?;
+    }
+    mount_attr::change(&mount, &options.attr, false).map_err(failed)?;
+    mount_attr::change(&mount, &options.recursive_attr, true).map_err(failed)?;
+    // A copy of a shared mount is shared, too, unless it is told otherwise.
+    let (propagation, recursive) = options.propagation.unwrap_or((libc::MS_PRIVATE, true));
+    if propagation == libc::MS_SHARED || propagation == libc::MS_SLAVE {
+        check_propagates(plan, propagation == libc::MS_SHARED)?;
+    }
+    if propagation != libc::MS_SHARED {
+        let attr = MountAttr::propagation(propagation);
+        mount_attr::change(&mount, &attr, recursive).map_err(failed)?;
+    }
+    Ok(mount)
+}
+
+/// Refuses a mount that should take part in what is mounted on the host, and never would.
+fn check_propagates(plan: &MountPlan<'_>, shared: bool) -> Result<(), Failure> {
+    let source = &plan.mount.source;
+    let real = source.canonicalize();
+    let real = real.map_err(|error| plan.failure(&reason(&error)))?;
+    let mounts = mountinfo::read().map_err(|error| plan.failure(&error.to_string()))?;
+    let Some(on) = mountinfo::containing(&mounts, &real) else {
+        return Err(plan.failure("its source is on no mount"));
+    };
+    let is_slave = on.propagation.iter().any(|one| one.starts_with("master:"));
+    if on.is_shared() || (is_slave && !shared) {
+        return Ok(());
+    }
+    let (source, on) = (source.display(), on.mount_point.display());
+    let kind = if shared { "shared" } else { "shared or slave" };
+    Err(plan.failure(&format!(
+        "path {source} is mounted on {on} but it is not a {kind} mount"
+    )))
+}
+
+fn map_ids(
+    mount: &OwnedFd,
+    plan: &MountPlan<'_>,
+    whole: &Plan<'_>,
+    recursive: bool,
+) -> Result<(), Failure> {
+    let (uids, gids) = (&plan.mount.uid_mappings, &plan.mount.gid_mappings);
+    let linux = &whole.spec.linux;
+    let same = |own: &[IdMapping], pods: &[IdMapping]| own.is_empty() || own == pods;
+    let made;
+    let userns = match &whole.user {
+        Some(user) if same(uids, &linux.uid_mappings) && same(gids, &linux.gid_mappings) => {
+            user.as_fd()
+        }
+        _ if uids.is_empty() || gids.is_empty() => {
+            return Err(plan.failure("an idmapped mount outside of a user namespace needs IDs"));
+        }
+        _ => {
+            let mappings = IdMappings {
+                uids: uids.clone(),
+                gids: gids.clone(),
+            };
+            made = user_namespace(&mappings).map_err(|error| plan.failure(&error.to_string()))?;
+            made.as_fd()
+        }
+    };
+    mount_attr::change(mount, &MountAttr::idmap(userns), recursive).map_err(|error| {
+        let reason = reason(&error);
+        plan.failure(&format!(
+            "the file system of the source can't map IDs, as a pod with a user namespace needs it: {reason}"
+        ))
+    })
+}
+
+/// A file system of the container's own.
+fn new(plan: &MountPlan<'_>) -> Result<OwnedFd, Failure> {
+    let failed = |failure: Failure| plan.failure(&failure.0);
+    let mount = plan.mount;
+    let kind = match mount.kind.as_str() {
+        "cgroup" => "cgroup2",
+        kind => kind,
+    };
+    let fs = Filesystem::open(kind).map_err(failed)?;
+    if let Some(source) = mount.source.to_str().filter(|source| !source.is_empty()) {
+        // Most file systems don't care; some don't take one.
+        let _ = fs.set("source", source);
+    }
+    for option in &plan.options.data {
+        fs.option(option).map_err(failed)?;
+    }
+    let made = fs.mount(plan.options.attr.set).map_err(failed)?;
+    if let Some((propagation, recursive)) = plan.options.propagation {
+        let attr = MountAttr::propagation(propagation);
+        mount_attr::change(&made, &attr, recursive)
+            .map_err(|error| plan.failure(&reason(&error)))?;
+    }
+    Ok(made)
+}
+
+/// A mount of the host's `/dev/null`, made certain that it is one.
+fn null() -> Result<OwnedFd, Failure> {
+    let what = || "cannot open the host's /dev/null";
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    let mount = open_tree(CWD, "/dev/null", flags).step(what)?;
+    let stat = rustix::fs::fstat(&mount).step(what)?;
+    if stat.st_rdev != rustix::fs::makedev(1, 3) {
+        return Err(Failure::new("the host's /dev/null is another device"));
+    }
+    let attr = MountAttr::propagation(libc::MS_PRIVATE);
+    mount_attr::change(&mount, &attr, false).step(what)?;
+    Ok(mount)
+}

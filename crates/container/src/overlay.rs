@@ -1,0 +1,216 @@
+//! The overlay file system a container has as its root.
+
+use std::{
+    ffi::CString,
+    fmt::Write,
+    os::{
+        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
+    path::Path,
+};
+
+use rustix::{
+    fs::{AtFlags, CWD, Mode, OFlags, chownat, open, unlinkat},
+    io::Errno,
+    mount::{MountFlags, OpenTreeFlags, mount, open_tree},
+};
+
+use crate::{
+    Overlay,
+    filesystem::{Filesystem, attach},
+    ids::HostIds,
+    step::{Failure, Step, reason},
+    sys::mount_attr::{self, MountAttr},
+};
+
+/// Longest value of an option that the kernel takes.
+const LONGEST_VALUE: usize = 255;
+
+/// Mounts an overlay, nowhere yet. With `userns`, the IDs of the lower layers are mapped into that
+/// user namespace and the top folder is given to its root.
+///
+/// The calling process must have a mount namespace of its own whose mounts propagate nowhere, and
+/// `at` as its working folder: things are mounted on it on the way, and stay there.
+pub(crate) fn mount_overlay(
+    overlay: &Overlay,
+    userns: Option<BorrowedFd<'_>>,
+    ids: &HostIds<'_>,
+    at: &Path,
+) -> Result<OwnedFd, Failure> {
+    if overlay.lower.is_empty() {
+        return Err(Failure::new("the root file system has no layers"));
+    }
+    let layers = Layers::open(overlay, userns)?;
+    if let Some(upper) = &overlay.upper {
+        if userns.is_some() {
+            let (uid, gid) = (ids.uid(0), ids.gid(0));
+            chownat(CWD, upper, uid, gid, AtFlags::empty())
+                .step(|| format!("cannot give {} to the container's root", upper.display()))?;
+        }
+        if let Some(work) = &overlay.work {
+            // What tells the kernel that an earlier mount of the same folders was not synced. They
+            // are used for one life of one container only.
+            let dirty = work.join("work/incompat/volatile/dirty");
+            let _ = unlinkat(CWD, dirty, AtFlags::empty());
+            let _ = unlinkat(CWD, work.join("work/incompat/volatile"), AtFlags::REMOVEDIR);
+            let _ = unlinkat(CWD, work.join("work/incompat"), AtFlags::REMOVEDIR);
+        }
+    }
+    match mount_by_layer(overlay, &layers)? {
+        Some(mount) => Ok(mount),
+        None => mount_by_list(overlay, &layers, at),
+    }
+}
+
+/// The lower layers, by paths that are short and free of characters with a meaning.
+struct Layers {
+    paths: Vec<String>,
+    _open: Vec<OwnedFd>,
+}
+
+impl Layers {
+    fn open(overlay: &Overlay, userns: Option<BorrowedFd<'_>>) -> Result<Self, Failure> {
+        let mut paths = Vec::with_capacity(overlay.lower.len());
+        let mut kept = Vec::new();
+        for lower in &overlay.lower {
+            let plain = lower.to_str().filter(|path| is_plain(path));
+            match (plain, userns) {
+                (Some(path), None) => paths.push(path.to_owned()),
+                _ => {
+                    let fd = match userns {
+                        Some(userns) => mapped(lower, userns)?,
+                        None => open_dir(lower)?,
+                    };
+                    paths.push(format!("/proc/self/fd/{}", fd.as_raw_fd()));
+                    kept.push(fd);
+                }
+            }
+        }
+        Ok(Self {
+            paths,
+            _open: kept,
+        })
+    }
+}
+
+fn is_plain(path: &str) -> bool {
+    path.len() <= LONGEST_VALUE && !path.contains([',', ':', '\\', '"'])
+}
+
+fn open_dir(path: &Path) -> Result<OwnedFd, Failure> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    open(path, flags, Mode::empty()).step(|| format!("cannot open the layer {}", path.display()))
+}
+
+/// A layer with mapped IDs. It has to be attached: kernels before 6.15 take no other as a layer.
+fn mapped(lower: &Path, userns: BorrowedFd<'_>) -> Result<OwnedFd, Failure> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    let layer = open_tree(CWD, lower, flags)
+        .step(|| format!("cannot open the layer {}", lower.display()))?;
+    mount_attr::change(&layer, &MountAttr::idmap(userns), false).step(|| {
+        format!(
+            "the file system of {} can't map IDs, as a pod with a user namespace needs it",
+            lower.display()
+        )
+    })?;
+    attach(&layer, CWD).step(|| format!("cannot mount the layer {}", lower.display()))?;
+    Ok(layer)
+}
+
+/// One option per layer; `None` if this kernel is older than 6.7 and takes them as a list only.
+fn mount_by_layer(overlay: &Overlay, layers: &Layers) -> Result<Option<OwnedFd>, Failure> {
+    let fs = Filesystem::open("overlay")?;
+    // What `df` shows.
+    let _ = fs.set("source", "overlay");
+    for (number, layer) in layers.paths.iter().enumerate() {
+        match fs.set("lowerdir+", layer) {
+            Ok(()) => {}
+            Err(error) if number == 0 && error.raw_os_error() == Some(libc::EINVAL) => {
+                return Ok(None);
+            }
+            Err(error) => {
+                let lower = overlay.lower[number].display();
+                return Err(fs.failed(&error, &format!("layer {lower}")));
+            }
+        }
+    }
+    let mut attr = 0;
+    let mut open = Vec::new();
+    match (&overlay.upper, &overlay.work) {
+        (Some(upper), Some(work)) => {
+            for (key, path) in [("upperdir", upper), ("workdir", work)] {
+                let value = match path.to_str() {
+                    Some(text) if text.len() <= LONGEST_VALUE => text.to_owned(),
+                    _ => {
+                        let fd = open_dir(path)?;
+                        let text = format!("/proc/self/fd/{}", fd.as_raw_fd());
+                        open.push(fd);
+                        text
+                    }
+                };
+                fs.set(key, &value)
+                    .map_err(|error| fs.failed(&error, &format!("{key} {}", path.display())))?;
+            }
+            // A container's changes are of no use after a crash of the machine, so the kernel need
+            // not write them out whenever one asks, nor when the container ends.
+            fs.option("volatile")?;
+        }
+        (None, None) => attr = libc::MOUNT_ATTR_RDONLY,
+        _ => return Err(Failure::new("an overlay needs both an upper and a work folder")),
+    }
+    fs.option("redirect_dir=nofollow")?;
+    fs.option("index=off")?;
+    fs.mount(attr).map(Some)
+}
+
+/// All layers in one option of the old system call.
+fn mount_by_list(overlay: &Overlay, layers: &Layers, at: &Path) -> Result<OwnedFd, Failure> {
+    let mut kept = Vec::new();
+    let mut short = |path: &str| -> Result<String, Failure> {
+        let fd = open_dir(Path::new(path))?;
+        let text = format!("/proc/self/fd/{}", fd.as_raw_fd());
+        kept.push(fd);
+        Ok(text)
+    };
+    let whole: usize = layers.paths.iter().map(|path| path.len() + 1).sum();
+    // All options together must fit into a page.
+    let long = whole > 3000;
+    let mut data = String::from("lowerdir=");
+    for (number, layer) in layers.paths.iter().enumerate() {
+        if number > 0 {
+            data.push(':');
+        }
+        if long && !layer.starts_with("/proc/self/fd/") {
+            data.push_str(&short(layer)?);
+        } else {
+            data.push_str(layer);
+        }
+    }
+    let mut flags = MountFlags::empty();
+    match (&overlay.upper, &overlay.work) {
+        (Some(upper), Some(work)) => {
+            for (key, path) in [("upperdir", upper), ("workdir", work)] {
+                let fd = open_dir(path)?;
+                let _ = write!(data, ",{key}=/proc/self/fd/{}", fd.as_raw_fd());
+                kept.push(fd);
+            }
+            data.push_str(",volatile");
+        }
+        (None, None) => flags = MountFlags::RDONLY,
+        _ => return Err(Failure::new("an overlay needs both an upper and a work folder")),
+    }
+    data.push_str(",redirect_dir=nofollow,index=off");
+    let data = CString::new(data).map_err(|_| Failure::new("a layer's path has a zero byte"))?;
+    mount("overlay", at, "overlay", flags, data.as_c_str()).map_err(|error| {
+        let hint = match error {
+            Errno::INVAL => " (more about it in the kernel's log)",
+            _ => "",
+        };
+        let reason = reason(&error.into());
+        Failure(format!("cannot mount the overlay: {reason}{hint}"))
+    })?;
+    let copy = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    let path = at.as_os_str().as_bytes();
+    open_tree(CWD.as_fd(), path, copy).step(|| "cannot copy the overlay's mount")
+}

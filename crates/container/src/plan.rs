@@ -1,0 +1,293 @@
+//! A container's specification, read and checked before anything is started.
+
+use std::{
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::Path,
+};
+
+use rubelet_oci::{Device, Mount, NamespaceKind, Spec};
+use rustix::{
+    fs::{CWD, Mode, OFlags, openat},
+    thread::{LinkNameSpaceType, UnshareFlags},
+};
+
+use crate::{
+    Joined, LaunchError, RootfsSource,
+    dev,
+    ids::HostIds,
+    mount_options::MountOptions,
+    step::Failure,
+};
+
+/// Everything the init has to do but to become its process.
+#[derive(Debug)]
+pub(crate) struct Plan<'a> {
+    /// What was asked for.
+    pub(crate) spec: &'a Spec,
+    /// Its root file system.
+    pub(crate) rootfs: RootfsSource<'a>,
+    /// A folder to mount on.
+    pub(crate) mount_at: &'a Path,
+    /// IDs of its user namespace.
+    pub(crate) ids: HostIds<'a>,
+    /// Its mounts, in order.
+    pub(crate) mounts: Vec<MountPlan<'a>>,
+    /// Its `/dev`, mounted nowhere yet.
+    pub(crate) dev: Option<OwnedFd>,
+    /// Devices that are not in that.
+    pub(crate) devices: Vec<&'a Device>,
+    /// Namespaces to join: network, IPC, host name.
+    pub(crate) joins: Vec<(LinkNameSpaceType, NamespaceFd<'a>)>,
+    /// Namespaces to make that other containers could share.
+    pub(crate) shared: UnshareFlags,
+    /// Namespaces to make that are always the container's own.
+    pub(crate) own: UnshareFlags,
+    /// User namespace to join.
+    pub(crate) user: Option<NamespaceFd<'a>>,
+    /// Process ID namespace.
+    pub(crate) pid: PidPlan<'a>,
+}
+
+/// One mount.
+#[derive(Debug)]
+pub(crate) struct MountPlan<'a> {
+    /// As it was asked for.
+    pub(crate) mount: &'a Mount,
+    /// Its options.
+    pub(crate) options: MountOptions<'a>,
+    /// Where it comes from.
+    pub(crate) from: From,
+}
+
+/// Where a mount comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum From {
+    /// A file or folder of the host.
+    Bind,
+    /// The `/dev` that is made beforehand.
+    Dev,
+    /// The cgroups of the container.
+    Cgroup,
+    /// A file system of that type.
+    New,
+}
+
+/// The process ID namespace.
+#[derive(Debug)]
+pub(crate) enum PidPlan<'a> {
+    /// The one of the caller.
+    Same,
+    /// A new one, of which the process is the first.
+    New,
+    /// One that is there.
+    Join(NamespaceFd<'a>),
+}
+
+/// An open namespace.
+#[derive(Debug)]
+pub(crate) enum NamespaceFd<'a> {
+    /// Somebody else's descriptor.
+    Borrowed(BorrowedFd<'a>),
+    /// Opened for this.
+    Owned(OwnedFd),
+}
+
+impl AsFd for NamespaceFd<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Borrowed(fd) => *fd,
+            Self::Owned(fd) => fd.as_fd(),
+        }
+    }
+}
+
+impl<'a> Plan<'a> {
+    /// Reads a specification.
+    pub(crate) fn read(
+        spec: &'a Spec,
+        rootfs: RootfsSource<'a>,
+        mount_at: &'a Path,
+        joined: Joined<'a>,
+    ) -> Result<Self, LaunchError> {
+        let linux = &spec.linux;
+        if linux.namespace(NamespaceKind::Mount).is_none_or(|one| one.path.is_some()) {
+            return refused("a container needs a mount namespace of its own");
+        }
+        if linux.namespace(NamespaceKind::Time).is_some() {
+            return refused("a time namespace can't be given to a container");
+        }
+        let mut plan = Self {
+            spec,
+            rootfs,
+            mount_at,
+            ids: HostIds::new(&[], &[]),
+            mounts: Vec::with_capacity(spec.mounts.len()),
+            dev: None,
+            devices: Vec::new(),
+            joins: Vec::new(),
+            shared: UnshareFlags::empty(),
+            own: UnshareFlags::NEWNS,
+            user: None,
+            pid: PidPlan::Same,
+        };
+        plan.read_namespaces(joined)?;
+        plan.read_mounts()?;
+        Ok(plan)
+    }
+
+    fn read_namespaces(&mut self, joined: Joined<'a>) -> Result<(), LaunchError> {
+        for namespace in &self.spec.linux.namespaces {
+            let (link, flag, given) = match namespace.kind {
+                NamespaceKind::Network => {
+                    (LinkNameSpaceType::Network, UnshareFlags::NEWNET, joined.net)
+                }
+                NamespaceKind::Ipc => (
+                    LinkNameSpaceType::InterProcessCommunication,
+                    UnshareFlags::NEWIPC,
+                    joined.ipc,
+                ),
+                NamespaceKind::Uts => (
+                    LinkNameSpaceType::HostNameAndNISDomainName,
+                    UnshareFlags::NEWUTS,
+                    joined.uts,
+                ),
+                NamespaceKind::Cgroup if namespace.path.is_none() => {
+                    self.own |= UnshareFlags::NEWCGROUP;
+                    continue;
+                }
+                NamespaceKind::Cgroup => {
+                    return refused("a container can't join a cgroup namespace");
+                }
+                NamespaceKind::Pid => {
+                    self.pid = match &namespace.path {
+                        None => PidPlan::New,
+                        Some(path) => PidPlan::Join(namespace_fd(joined.pid, path)?),
+                    };
+                    continue;
+                }
+                NamespaceKind::User => {
+                    let Some(path) = &namespace.path else {
+                        return refused("a container can only join the user namespace of its pod");
+                    };
+                    self.user = Some(namespace_fd(joined.user, path)?);
+                    let linux = &self.spec.linux;
+                    if linux.uid_mappings.is_empty() || linux.gid_mappings.is_empty() {
+                        return refused("the IDs of the user namespace are missing");
+                    }
+                    self.ids = HostIds::new(&linux.uid_mappings, &linux.gid_mappings);
+                    if self.ids.uid(0).is_none() || self.ids.gid(0).is_none() {
+                        return refused("the user namespace has no root: its ID 0 is not mapped");
+                    }
+                    continue;
+                }
+                NamespaceKind::Mount | NamespaceKind::Time => continue,
+            };
+            match &namespace.path {
+                Some(path) => self.joins.push((link, namespace_fd(given, path)?)),
+                None => self.shared |= flag,
+            }
+        }
+        if self.user.is_some() && !self.shared.is_empty() {
+            return refused(
+                "a container with a user namespace shares network, IPC and host name with its pod",
+            );
+        }
+        Ok(())
+    }
+
+    fn read_mounts(&mut self) -> Result<(), LaunchError> {
+        for mount in &self.spec.mounts {
+            let options = MountOptions::read(&mount.options);
+            let from = if mount.is_bind() {
+                From::Bind
+            } else if dev::is_dev(mount) && self.dev.is_none() {
+                self.dev = Some(dev::make(&options, self.spec, &self.ids)?);
+                From::Dev
+            } else if mount.kind == "cgroup" {
+                From::Cgroup
+            } else {
+                From::New
+            };
+            let plan = MountPlan {
+                mount,
+                options,
+                from,
+            };
+            plan.check(self.user.is_some())?;
+            self.mounts.push(plan);
+        }
+        self.devices = match self.dev {
+            Some(_) => {
+                let devices = self.spec.linux.devices.iter();
+                devices.filter(|device| !device.path.starts_with("/dev")).collect()
+            }
+            None => self.spec.linux.devices.iter().collect(),
+        };
+        if self.user.is_some()
+            && let Some(device) = self.devices.first()
+        {
+            let path = device.path.display();
+            return refused(&format!(
+                "the device {path} can't be made in a user namespace: only those below /dev can"
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl MountPlan<'_> {
+    /// A failure to mount it, in the words of other runtimes.
+    pub(crate) fn failure(&self, reason: &str) -> Failure {
+        let source = self.mount.source.display().to_string();
+        let source = if source.is_empty() {
+            &self.mount.kind
+        } else {
+            &source
+        };
+        let to = self.mount.destination.display().to_string();
+        Failure(format!("error mounting {source:?} to rootfs at {to:?}: {reason}"))
+    }
+
+    fn check(&self, userns: bool) -> Result<(), Failure> {
+        if !self.mount.destination.is_absolute() {
+            return Err(self.failure("the mount's destination is not absolute"));
+        }
+        if self.from != From::Bind && self.options.idmap.is_some() {
+            return Err(self.failure("only bind mounts can have mapped IDs"));
+        }
+        if self.from == From::Bind {
+            if let Some(option) = self.options.data.first() {
+                return Err(self.failure(&format!(
+                    "a bind mount can't have the option {option:?}"
+                )));
+            }
+            if userns && matches!(self.options.propagation, Some((libc::MS_SHARED, _))) {
+                return Err(self.failure(
+                    "mounts of a container in a user namespace can't propagate to the host (Bidirectional)",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn namespace_fd<'a>(
+    given: Option<BorrowedFd<'a>>,
+    path: &Path,
+) -> Result<NamespaceFd<'a>, LaunchError> {
+    if let Some(fd) = given {
+        return Ok(NamespaceFd::Borrowed(fd));
+    }
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    match openat(CWD, path, flags, Mode::empty()) {
+        Ok(fd) => Ok(NamespaceFd::Owned(fd)),
+        Err(error) => {
+            let step = format!("cannot open the namespace {}", path.display());
+            Err(LaunchError::step(step, error))
+        }
+    }
+}
+
+fn refused<T>(text: &str) -> Result<T, LaunchError> {
+    Err(LaunchError::Refused(text.to_owned()))
+}

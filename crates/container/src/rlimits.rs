@@ -1,0 +1,96 @@
+//! Resource limits of a process.
+
+use rubelet_oci::Rlimit;
+use rustix::{
+    io::Errno,
+    process::{Resource, getrlimit, setrlimit},
+};
+
+use crate::step::{Failure, reason};
+
+/// One limit, read.
+#[derive(Debug, Clone)]
+pub(crate) struct Limit<'a> {
+    name: &'a str,
+    resource: Resource,
+    soft: Option<u64>,
+    hard: Option<u64>,
+}
+
+/// Reads the names.
+pub(crate) fn read(limits: &[Rlimit]) -> Result<Vec<Limit<'_>>, Failure> {
+    limits.iter().map(Limit::read).collect()
+}
+
+/// Puts limits in force. Returns what this machine doesn't let anyone raise.
+pub(crate) fn apply(limits: &[Limit<'_>]) -> Result<Vec<String>, Failure> {
+    let mut warnings = Vec::new();
+    for limit in limits {
+        warnings.extend(limit.apply()?);
+    }
+    Ok(warnings)
+}
+
+impl<'a> Limit<'a> {
+    fn read(limit: &'a Rlimit) -> Result<Self, Failure> {
+        let resource = match limit.kind.as_str() {
+            "RLIMIT_AS" => Resource::As,
+            "RLIMIT_CORE" => Resource::Core,
+            "RLIMIT_CPU" => Resource::Cpu,
+            "RLIMIT_DATA" => Resource::Data,
+            "RLIMIT_FSIZE" => Resource::Fsize,
+            "RLIMIT_LOCKS" => Resource::Locks,
+            "RLIMIT_MEMLOCK" => Resource::Memlock,
+            "RLIMIT_MSGQUEUE" => Resource::Msgqueue,
+            "RLIMIT_NICE" => Resource::Nice,
+            "RLIMIT_NOFILE" => Resource::Nofile,
+            "RLIMIT_NPROC" => Resource::Nproc,
+            "RLIMIT_RSS" => Resource::Rss,
+            "RLIMIT_RTPRIO" => Resource::Rtprio,
+            "RLIMIT_RTTIME" => Resource::Rttime,
+            "RLIMIT_SIGPENDING" => Resource::Sigpending,
+            "RLIMIT_STACK" => Resource::Stack,
+            other => return Err(Failure(format!("unknown resource limit {other:?}"))),
+        };
+        // The largest number stands for no limit.
+        let number = |value| (value != u64::MAX).then_some(value);
+        Ok(Self {
+            name: &limit.kind,
+            resource,
+            soft: number(limit.soft),
+            hard: number(limit.hard),
+        })
+    }
+
+    fn apply(&self) -> Result<Option<String>, Failure> {
+        let wanted = rustix::process::Rlimit {
+            current: self.soft,
+            maximum: self.hard,
+        };
+        match setrlimit(self.resource, wanted) {
+            Ok(()) => Ok(None),
+            Err(Errno::PERM) => {
+                let highest = getrlimit(self.resource).maximum;
+                let current = match (self.soft, highest) {
+                    (Some(soft), Some(highest)) => Some(soft.min(highest)),
+                    (soft, highest) => soft.or(highest),
+                };
+                let possible = rustix::process::Rlimit {
+                    current,
+                    maximum: highest,
+                };
+                let _ = setrlimit(self.resource, possible);
+                Ok(Some(format!(
+                    "cannot raise {} above {}: operation not permitted",
+                    self.name,
+                    highest.map_or("unlimited".to_owned(), |limit| limit.to_string())
+                )))
+            }
+            Err(error) => Err(Failure(format!(
+                "cannot set {}: {}",
+                self.name,
+                reason(&error.into())
+            ))),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Standard input, output and error of a process, and its terminal.
+
+use std::{
+    io,
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+    path::Path,
+};
+
+use rustix::{
+    fs::{FileType, OFlags, ResolveFlags, Uid, fchown, fstat, fstatfs},
+    pty::{OpenptFlags, ioctl_tiocgptpeer, unlockpt},
+    termios::{Winsize, tcsetwinsize},
+};
+
+use crate::{
+    Console,
+    in_root::Root,
+    step::{Failure, Step},
+};
+
+/// Magic number of a devpts.
+const DEVPTS: i64 = 0x1cd1;
+
+/// Three descriptors, above the standard ones.
+#[derive(Debug)]
+pub(crate) struct Files([OwnedFd; 3]);
+
+impl Files {
+    /// Takes these, in their order.
+    pub(crate) fn new(files: [OwnedFd; 3]) -> io::Result<Self> {
+        let [stdin, stdout, stderr] = files;
+        Ok(Self([above(stdin)?, above(stdout)?, above(stderr)?]))
+    }
+
+    /// The descriptors.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.0.iter().map(AsFd::as_fd)
+    }
+
+    /// Gives pipes and files to the user of the process, so that it can open `/dev/stdout`.
+    pub(crate) fn give_to(&self, uid: Option<Uid>) {
+        let Some(uid) = uid else { return };
+        for file in &self.0 {
+            let Ok(stat) = fstat(file) else { continue };
+            let shared = FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice;
+            if stat.st_uid != uid.as_raw() && !shared {
+                // Some files have no owner to change; opening them anew is then not possible.
+                let _ = fchown(file, Some(uid), None);
+            }
+        }
+    }
+
+    /// Makes them the standard ones.
+    pub(crate) fn install(&self) -> Result<(), Failure> {
+        let [stdin, stdout, stderr] = &self.0;
+        rustix::stdio::dup2_stdin(stdin)
+            .and_then(|()| rustix::stdio::dup2_stdout(stdout))
+            .and_then(|()| rustix::stdio::dup2_stderr(stderr))
+            .step(|| "cannot set up standard input, output and error")
+    }
+}
+
+/// The same file under a number that is not that of a standard one.
+pub(crate) fn above(fd: OwnedFd) -> io::Result<OwnedFd> {
+    if fd.as_raw_fd() > 2 {
+        return Ok(fd);
+    }
+    Ok(rustix::io::fcntl_dupfd_cloexec(fd, 3)?)
+}
+
+/// A terminal of the container's own.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    /// The end for whoever reads and writes as a user would.
+    pub(crate) master: OwnedFd,
+    /// The end of the processes.
+    pub(crate) slave: OwnedFd,
+}
+
+impl Terminal {
+    /// Makes one in the devpts that the container has on `/dev/pts`. Nothing there is believed: a
+    /// container may have put something else in its place.
+    pub(crate) fn open(root: &Root, size: Console, owner: u32) -> Result<Self, Failure> {
+        let path = Path::new("/dev/pts/ptmx");
+        let what = || "cannot make a terminal in the container's /dev/pts";
+        let flags = OFlags::RDWR | OFlags::NOCTTY;
+        let master = root
+            .open(path, flags, ResolveFlags::NO_SYMLINKS)
+            .step(what)?;
+        if fstatfs(&master).step(what)?.f_type != DEVPTS {
+            return Err(Failure(format!("{}: it is no devpts", what())));
+        }
+        unlockpt(&master).step(what)?;
+        // By the descriptor, not by a path that could be exchanged.
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let slave = ioctl_tiocgptpeer(&master, flags).step(what)?;
+        if size.height > 0 && size.width > 0 {
+            let size = Winsize {
+                ws_row: size.height,
+                ws_col: size.width,
+                ws_xpixel: 0,
+                ws_ypixel: 0,
+            };
+            tcsetwinsize(&master, size).step(what)?;
+        }
+        let uid = Uid::from_raw(owner);
+        let own = fstat(&slave).step(what)?;
+        // The group stays that of terminals, which the mount's options name.
+        if own.st_uid != uid.as_raw() {
+            fchown(&slave, Some(uid), None).step(what)?;
+        }
+        Ok(Self { master, slave })
+    }
+
+    /// Makes it the controlling terminal and the standard files of this session leader.
+    pub(crate) fn install(&self) -> Result<(), Failure> {
+        let what = || "cannot take the terminal";
+        rustix::process::ioctl_tiocsctty(&self.slave).step(what)?;
+        rustix::stdio::dup2_stdin(&self.slave).step(what)?;
+        rustix::stdio::dup2_stdout(&self.slave).step(what)?;
+        rustix::stdio::dup2_stderr(&self.slave).step(what)
+    }
+}

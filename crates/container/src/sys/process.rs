@@ -1,0 +1,125 @@
+//! What a process does to itself on the way to another program.
+
+#![expect(
+    unsafe_code,
+    reason = "signal dispositions, exec and exit are in no library"
+)]
+
+use std::{
+    ffi::CString,
+    io,
+    os::fd::{AsRawFd, BorrowedFd, RawFd},
+    ptr,
+};
+
+/// Ends the process at once: nothing of the process it was forked from is cleaned up twice.
+pub(crate) fn exit(code: i32) -> ! {
+    // SAFETY: _exit takes a number and never returns; no destructor or exit handler runs.
+    unsafe { libc::_exit(code) }
+}
+
+/// Sets all signals to their default and blocks none, as a new program expects it.
+pub(crate) fn reset_signals() {
+    // The kernel's `struct sigaction`: all zero is SIG_DFL, no flags and an empty mask. The C
+    // library's call would leave out the signals that it uses itself.
+    let default = [0_u64; 4];
+    for signal in 1..=64 {
+        // SAFETY: the memory is large enough for the structure of every architecture, whose mask
+        // has the size that is told; the old disposition is not asked for. No handler of ours is
+        // called any more, and what it would have used stays as it is. For SIGKILL and SIGSTOP the
+        // kernel refuses, which is fine.
+        unsafe {
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                default.as_ptr(),
+                ptr::null_mut::<u64>(),
+                size_of::<u64>(),
+            )
+        };
+    }
+    let mut none = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigemptyset writes the whole set.
+    unsafe { libc::sigemptyset(none.as_mut_ptr()) };
+    // SAFETY: the set was written above; the old mask is not asked for.
+    unsafe { libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), ptr::null_mut()) };
+}
+
+/// Lets the kernel reap children itself.
+pub(crate) fn ignore_children() {
+    // SAFETY: SIG_IGN is a valid disposition for SIGCHLD.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+}
+
+/// Waits for signals, forever.
+pub(crate) fn pause_forever() -> ! {
+    loop {
+        // SAFETY: pause takes nothing and touches no memory of ours.
+        unsafe { libc::pause() };
+    }
+}
+
+/// Closes every descriptor but these and the standard ones.
+pub(crate) fn close_all_but(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut kept: Vec<RawFd> = kept.iter().map(AsRawFd::as_raw_fd).collect();
+    kept.retain(|fd| *fd > 2);
+    kept.sort_unstable();
+    kept.dedup();
+    let mut first = 3;
+    for fd in kept {
+        close_range(first, fd - 1)?;
+        first = fd + 1;
+    }
+    close_range(first, RawFd::MAX)
+}
+
+fn close_range(first: RawFd, last: RawFd) -> io::Result<()> {
+    if first > last {
+        return Ok(());
+    }
+    // SAFETY: this process is a fork that never returns to the code that owned the descriptors, so
+    // no owner will use or close them; those in use are left out by the caller.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Executes a program; returns only if that failed.
+pub(crate) fn execute(program: &CString, args: &[CString], env: &[CString]) -> io::Error {
+    let args = pointers(args);
+    let env = pointers(env);
+    // SAFETY: all strings end with a zero byte, both lists end with a null pointer, and everything
+    // outlives the call.
+    unsafe { libc::execve(program.as_ptr(), args.as_ptr(), env.as_ptr()) };
+    io::Error::last_os_error()
+}
+
+fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
+    let strings = strings.iter().map(|string| string.as_ptr());
+    strings.chain([ptr::null()]).collect()
+}
+
+/// Sets the NIS domain name.
+pub(crate) fn set_domain_name(name: &str) -> io::Result<()> {
+    // SAFETY: the pointer and the length describe the string.
+    let result = unsafe { libc::setdomainname(name.as_ptr().cast(), name.len()) };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// The working folder as the kernel tells it, without the check that the C library makes.
+pub(crate) fn working_folder() -> io::Result<Vec<u8>> {
+    let mut buffer = vec![0_u8; 4096];
+    // SAFETY: the pointer and the length describe the buffer.
+    let length =
+        unsafe { libc::syscall(libc::SYS_getcwd, buffer.as_mut_ptr(), buffer.len()) };
+    let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
+    buffer.truncate(length.saturating_sub(1));
+    Ok(buffer)
+}

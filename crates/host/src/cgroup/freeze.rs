@@ -1,0 +1,104 @@
+//! Stops all processes of a cgroup, and lets them go on.
+
+use std::{fs, io, path::PathBuf, time::Duration};
+
+use rubelet_base::cgroup::CgroupPath;
+
+use super::{
+    CgroupFs, CgroupLayout,
+    pause::pause,
+    write::{WriteError, write_file},
+};
+
+/// Why a cgroup is not frozen, or still is.
+#[derive(Debug, thiserror::Error)]
+pub enum FreezeError {
+    /// Version 1 without the controller.
+    #[error("cannot freeze the cgroup {0}: the cgroup controller `freezer` is not mounted")]
+    NoController(CgroupPath),
+    /// The state can't be changed.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The state can't be read.
+    #[error("cannot read {}", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Some process can't be stopped, for example because it waits for a disk.
+    #[error("the processes of the cgroup {path} did not stop within {within:?}")]
+    Late {
+        /// The cgroup.
+        path: CgroupPath,
+        /// How long they had.
+        within: Duration,
+    },
+}
+
+/// How long to wait between two looks at the state.
+const LOOK: Duration = Duration::from_millis(2);
+
+impl CgroupFs {
+    /// Stops all processes of the cgroup and of those within it, and waits until they stand still.
+    /// If they don't in time, they are let go on.
+    ///
+    /// # Errors
+    /// See [`FreezeError`].
+    pub fn freeze(&self, path: &CgroupPath, within: Duration) -> Result<(), FreezeError> {
+        self.set_frozen(path, true)?;
+        let mut waited = Duration::ZERO;
+        loop {
+            if self.is_frozen(path)? {
+                return Ok(());
+            }
+            if waited >= within {
+                self.set_frozen(path, false)?;
+                let path = path.clone();
+                return Err(FreezeError::Late { path, within });
+            }
+            pause(LOOK);
+            waited += LOOK;
+        }
+    }
+
+    /// Lets the processes of the cgroup go on. Does nothing if they do.
+    ///
+    /// # Errors
+    /// See [`FreezeError`].
+    pub fn thaw(&self, path: &CgroupPath) -> Result<(), FreezeError> {
+        self.set_frozen(path, false)
+    }
+
+    /// Whether all processes of the cgroup stand still.
+    ///
+    /// # Errors
+    /// The state can't be read.
+    pub fn is_frozen(&self, path: &CgroupPath) -> Result<bool, FreezeError> {
+        let (file, frozen) = match self.layout {
+            CgroupLayout::V2 => ("cgroup.events", "frozen 1"),
+            CgroupLayout::V1 | CgroupLayout::Hybrid => ("freezer.state", "FROZEN"),
+        };
+        let file = self.freezer_file(path, file)?;
+        let text =
+            fs::read_to_string(&file).map_err(|source| FreezeError::Read { file, source })?;
+        Ok(text.lines().any(|line| line == frozen))
+    }
+
+    fn set_frozen(&self, path: &CgroupPath, frozen: bool) -> Result<(), FreezeError> {
+        let (file, value) = match (self.layout, frozen) {
+            (CgroupLayout::V2, true) => ("cgroup.freeze", "1"),
+            (CgroupLayout::V2, false) => ("cgroup.freeze", "0"),
+            (CgroupLayout::V1 | CgroupLayout::Hybrid, true) => ("freezer.state", "FROZEN"),
+            (CgroupLayout::V1 | CgroupLayout::Hybrid, false) => ("freezer.state", "THAWED"),
+        };
+        Ok(write_file(&self.freezer_file(path, file)?, value, None)?)
+    }
+
+    fn freezer_file(&self, path: &CgroupPath, file: &str) -> Result<PathBuf, FreezeError> {
+        let dir = self.controller_dir("freezer", path);
+        let dir = dir.ok_or_else(|| FreezeError::NoController(path.clone()))?;
+        Ok(dir.join(file))
+    }
+}

@@ -1,0 +1,199 @@
+//! Numbers from fake trees of both versions, and from the kernel.
+
+use crate::cgroup::tests::{path, put, real, temp, v1, v2};
+
+use super::*;
+
+#[test]
+fn version_2_is_read() {
+    let root = temp();
+    put(
+        root.path(),
+        &[
+            ("a/cgroup.controllers", "cpu memory pids hugetlb io\n"),
+            (
+                "a/cpu.stat",
+                "usage_usec 7\nuser_usec 4\nsystem_usec 3\nnr_periods 9\nnr_throttled 2\nthrottled_usec 5\n",
+            ),
+            (
+                "a/cpu.pressure",
+                "some avg10=1.00 avg60=0.00 avg300=0.00 total=3\n",
+            ),
+            ("a/memory.current", "1000\n"),
+            ("a/memory.max", "4000\n"),
+            ("a/memory.peak", "1200\n"),
+            (
+                "a/memory.stat",
+                "anon 300\nfile 600\nkernel 50\nfile_mapped 20\ninactive_file 400\npgfault 11\npgmajfault 2\n",
+            ),
+            (
+                "a/memory.events",
+                "low 0\nhigh 0\nmax 8\noom 1\noom_kill 3\n",
+            ),
+            ("a/memory.swap.current", "70\n"),
+            ("a/memory.swap.max", "max\n"),
+            ("a/pids.current", "5\n"),
+            ("a/pids.max", "max\n"),
+            ("a/hugetlb.2MB.current", "2097152\n"),
+            ("a/hugetlb.2MB.max", "max\n"),
+            ("a/hugetlb.2MB.rsvd.max", "max\n"),
+            ("a/hugetlb.2MB.rsvd.current", "4194304\n"),
+            ("a/hugetlb.2MB.events", "max 6\n"),
+            (
+                "a/io.stat",
+                "8:16 rbytes=10 wbytes=20 rios=1 wios=2 dbytes=0 dios=0\n",
+            ),
+        ],
+    );
+    let fs = v2(root.path());
+    let stats = fs.stats(&path("/a")).unwrap();
+    let cpu = stats.cpu.unwrap();
+    assert_eq!(
+        (cpu.usage_ns, cpu.user_ns, cpu.system_ns),
+        (7000, 4000, 3000)
+    );
+    assert_eq!(
+        (cpu.periods, cpu.throttled_periods, cpu.throttled_ns),
+        (9, 2, 5000)
+    );
+    let memory = stats.memory.unwrap();
+    assert_eq!(
+        memory,
+        MemoryStats {
+            usage: 1000,
+            working_set: 600,
+            limit: Some(4000),
+            rss: 300,
+            cache: 600,
+            mapped_file: 20,
+            max_usage: Some(1200),
+            kernel: 50,
+            page_faults: 11,
+            major_page_faults: 2,
+            limit_hits: 8,
+            oom_kills: 3,
+        }
+    );
+    assert_eq!(memory.available(), Some(3400));
+    let swap = SwapStats {
+        usage: 70,
+        limit: None,
+    };
+    assert_eq!(stats.swap, Some(swap));
+    let pids = PidsStats {
+        current: 5,
+        limit: None,
+    };
+    assert_eq!(stats.pids, Some(pids));
+    let pages = HugetlbStats {
+        page_size: "2MB".into(),
+        usage: 2 << 20,
+        reserved: Some(4 << 20),
+        limit_hits: 6,
+    };
+    assert_eq!(stats.hugetlb, [pages]);
+    let disk = IoStats {
+        major: 8,
+        minor: 16,
+        read_bytes: 10,
+        write_bytes: 20,
+        reads: 1,
+        writes: 2,
+    };
+    assert_eq!(stats.io, [disk]);
+    assert!(stats.psi.cpu.is_some_and(|cpu| cpu.some.total_ns == 3000));
+    assert_eq!(stats.psi.memory, None);
+    assert_eq!(fs.oom_kills(&path("/a")).unwrap(), 3);
+    assert!(fs.stats(&path("/b")).unwrap_err().is_gone());
+}
+
+#[test]
+fn version_1_is_read_from_the_folders_that_are_mounted() {
+    let root = temp();
+    put(
+        root.path(),
+        &[
+            (
+                "cpu/a/cpu.stat",
+                "nr_periods 9\nnr_throttled 2\nthrottled_time 5\n",
+            ),
+            ("acct/a/cpuacct.usage", "70000\n"),
+            ("acct/a/cpuacct.stat", "user 2\nsystem 1\n"),
+            ("memory/a/memory.usage_in_bytes", "1000\n"),
+            ("memory/a/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("memory/a/memory.memsw.usage_in_bytes", "1500\n"),
+            (
+                "memory/a/memory.memsw.limit_in_bytes",
+                "9223372036854771712\n",
+            ),
+            (
+                "memory/a/memory.stat",
+                "rss 1\ntotal_rss 300\ntotal_inactive_file 400\n",
+            ),
+            (
+                "memory/a/memory.oom_control",
+                "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n",
+            ),
+            ("memory/a/b/memory.oom_control", "oom_kill 2\n"),
+            (
+                "blkio/a/blkio.throttle.io_service_bytes_recursive",
+                "8:0 Read 3\n8:0 Write 4\nTotal 7\n",
+            ),
+            (
+                "blkio/a/blkio.throttle.io_serviced_recursive",
+                "8:0 Read 1\n8:16 Write 2\n",
+            ),
+        ],
+    );
+    let mounts = [
+        ("cpu", "cpu"),
+        ("acct", "cpuacct"),
+        ("memory", "memory"),
+        ("blkio", "blkio"),
+    ];
+    let fs = v1(root.path(), &mounts);
+    let stats = fs.stats(&path("/a")).unwrap();
+    let cpu = stats.cpu.unwrap();
+    assert_eq!(
+        (cpu.usage_ns, cpu.user_ns, cpu.throttled_ns),
+        (70_000, 20_000_000, 5)
+    );
+    let memory = stats.memory.unwrap();
+    assert_eq!(
+        (memory.working_set, memory.rss, memory.limit),
+        (600, 300, None)
+    );
+    let swap = SwapStats {
+        usage: 500,
+        limit: None,
+    };
+    assert_eq!(stats.swap, Some(swap));
+    assert_eq!((stats.pids, stats.psi), (None, PsiStats::default()));
+    let totals: Vec<_> = stats
+        .io
+        .iter()
+        .map(|io| (io.minor, io.read_bytes, io.writes))
+        .collect();
+    assert_eq!(totals, [(0, 3, 0), (16, 0, 2)]);
+    assert_eq!(
+        fs.oom_kills(&path("/a")).unwrap(),
+        3,
+        "those within count, too"
+    );
+}
+
+#[test]
+fn a_real_cgroup_can_be_measured() {
+    let Some((cgroups, top)) = real("stats") else {
+        return;
+    };
+    let stats = cgroups.stats(&top).unwrap();
+    assert!(stats.cpu.is_some() && stats.memory.is_some());
+    assert_eq!(stats.pids.unwrap().current, 0);
+    let has_pressure = std::path::Path::new("/proc/pressure/memory").exists();
+    let is_v2 = cgroups.layout() == CgroupLayout::V2;
+    assert_eq!(stats.psi.memory.is_some(), has_pressure && is_v2);
+    assert_eq!(cgroups.oom_kills(&top).unwrap(), 0);
+    cgroups.remove(&top).unwrap();
+    assert!(cgroups.stats(&top).unwrap_err().is_gone());
+}

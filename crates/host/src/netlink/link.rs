@@ -1,0 +1,336 @@
+//! Interfaces.
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use super::{
+    Changes, NetlinkError, RouteSocket,
+    message::{self, Messages},
+    socket::{CREATE, DO},
+};
+
+const RTM_NEWLINK: u16 = libc::RTM_NEWLINK;
+const RTM_DELLINK: u16 = libc::RTM_DELLINK;
+const RTM_GETLINK: u16 = libc::RTM_GETLINK;
+
+// `linux/if_link.h`
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
+const IFLA_INFO_SLAVE_KIND: u16 = 4;
+const IFLA_INFO_SLAVE_DATA: u16 = 5;
+const IFLA_STATS64: u16 = 23;
+const IFLA_NUM_TX_QUEUES: u16 = 31;
+const IFLA_NUM_RX_QUEUES: u16 = 32;
+const IFLA_BR_MCAST_SNOOPING: u16 = 23;
+const IFLA_BRPORT_MODE: u16 = 4;
+const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
+const IN6_ADDR_GEN_MODE_NONE: u8 = 1;
+const VETH_INFO_PEER: u16 = 1;
+
+/// Traffic of an interface since it was made, as seen from where it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Packets that could not be received.
+    pub rx_errors: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Packets that could not be sent.
+    pub tx_errors: u64,
+}
+
+/// An interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Its number.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// What it is, as the kernel calls it: `veth`, `bridge`; empty for hardware.
+    pub kind: String,
+    /// The number of the bridge it is a port of.
+    pub master: Option<u32>,
+    /// Its hardware address; empty where there is none.
+    pub mac: Vec<u8>,
+    /// Its largest packet.
+    pub mtu: u32,
+    /// Whether it is switched on.
+    pub up: bool,
+    /// Its group; 0 unless somebody set it.
+    pub group: u32,
+    /// Its traffic.
+    pub counters: Counters,
+}
+
+/// A bridge to be made.
+#[derive(Debug, Clone, Copy)]
+pub struct Bridge<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its hardware address; it doesn't change with the ports then.
+    pub mac: [u8; 6],
+    /// Its largest packet.
+    pub mtu: u32,
+}
+
+/// A pair of interfaces to be made.
+#[derive(Debug, Clone, Copy)]
+pub struct Veth<'a> {
+    /// The name of the end that stays.
+    pub name: &'a str,
+    /// The hardware address of that end.
+    pub mac: [u8; 6],
+    /// The bridge that end becomes a port of.
+    pub master: Option<u32>,
+    /// The name of the other end.
+    pub peer: &'a str,
+    /// The hardware address of the other end.
+    pub peer_mac: [u8; 6],
+    /// The network namespace of the other end.
+    pub peer_netns: BorrowedFd<'a>,
+    /// The largest packet of both.
+    pub mtu: u32,
+}
+
+impl RouteSocket {
+    /// All interfaces.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn links(&mut self) -> Result<Vec<Link>, NetlinkError> {
+        let mut links = Vec::new();
+        self.socket.dump(
+            RTM_GETLINK,
+            &header(0, 0, 0),
+            "list the interfaces",
+            |item| {
+                links.extend(parse(item));
+            },
+        )?;
+        links.sort_by_key(|link| link.index);
+        links.dedup_by_key(|link| link.index);
+        Ok(links)
+    }
+
+    /// The interface with this name, if there is one.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn link(&mut self, name: &str) -> Result<Option<Link>, NetlinkError> {
+        let mut request = Messages::default();
+        request
+            .begin(RTM_GETLINK, 1, &header(0, 0, 0))
+            .text(libc::IFLA_IFNAME, name);
+        match self.socket.get(&request, "look for an interface", parse) {
+            Ok(link) => Ok(link),
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Changes {
+    /// Makes a bridge. It has no multicast snooping, which costs timers at each port.
+    pub fn add_bridge(&mut self, bridge: Bridge<'_>) -> &mut Self {
+        self.messages
+            .begin(RTM_NEWLINK, CREATE, &header(0, 0, 0))
+            .text(libc::IFLA_IFNAME, bridge.name)
+            .attribute(libc::IFLA_ADDRESS, &bridge.mac)
+            .number(libc::IFLA_MTU, bridge.mtu)
+            .nest(libc::IFLA_LINKINFO, |info| {
+                info.text(IFLA_INFO_KIND, "bridge")
+                    .nest(IFLA_INFO_DATA, |data| {
+                        data.attribute(IFLA_BR_MCAST_SNOOPING, &[0]);
+                    });
+            });
+        self
+    }
+
+    /// Makes a pair of interfaces, the other end in its namespace and under its name from the first
+    /// instant on.
+    pub fn add_veth(&mut self, veth: Veth<'_>) -> &mut Self {
+        // One queue each: the kernel would make one for each possible processor, and a veth passes
+        // packets on without queueing them.
+        let queues = |messages: &mut Messages| {
+            messages
+                .number(libc::IFLA_MTU, veth.mtu)
+                .number(IFLA_NUM_TX_QUEUES, 1)
+                .number(IFLA_NUM_RX_QUEUES, 1);
+        };
+        let netns = veth.peer_netns.as_raw_fd().cast_unsigned();
+        let messages = self
+            .messages
+            .begin(RTM_NEWLINK, CREATE, &header(0, 0, 0))
+            .text(libc::IFLA_IFNAME, veth.name)
+            .attribute(libc::IFLA_ADDRESS, &veth.mac);
+        queues(messages);
+        if let Some(master) = veth.master {
+            messages.number(libc::IFLA_MASTER, master);
+        }
+        messages.nest(libc::IFLA_LINKINFO, |info| {
+            info.text(IFLA_INFO_KIND, "veth")
+                .nest(IFLA_INFO_DATA, |data| {
+                    data.nest_with(VETH_INFO_PEER, &header(0, 0, 0), |peer| {
+                        peer.text(libc::IFLA_IFNAME, veth.peer)
+                            .attribute(libc::IFLA_ADDRESS, &veth.peer_mac)
+                            .number(libc::IFLA_NET_NS_FD, netns);
+                        queues(peer);
+                    });
+                });
+        });
+        self
+    }
+
+    /// Lets a port of a bridge send frames back to where they came from. It takes that where
+    /// `br_netfilter` translates a pod's packet to the pod itself while it is still on the bridge.
+    pub fn hairpin(&mut self, name: &str) -> &mut Self {
+        self.messages
+            .begin(RTM_NEWLINK, DO, &header(0, 0, 0))
+            .text(libc::IFLA_IFNAME, name)
+            .nest(libc::IFLA_LINKINFO, |info| {
+                info.text(IFLA_INFO_SLAVE_KIND, "bridge")
+                    .nest(IFLA_INFO_SLAVE_DATA, |data| {
+                        data.attribute(IFLA_BRPORT_MODE, &[1]);
+                    });
+            });
+        self
+    }
+
+    /// Keeps the interface from getting an IPv6 address of its own when it is switched on.
+    pub fn no_link_local(&mut self, name: &str) -> &mut Self {
+        self.messages
+            .begin(RTM_NEWLINK, DO, &header(0, 0, 0))
+            .text(libc::IFLA_IFNAME, name)
+            .nest(libc::IFLA_AF_SPEC, |families| {
+                families.nest(AF_INET6, |inet6| {
+                    inet6.attribute(IFLA_INET6_ADDR_GEN_MODE, &[IN6_ADDR_GEN_MODE_NONE]);
+                });
+            });
+        self
+    }
+
+    /// Writes a description that `ip link` shows.
+    pub fn describe(&mut self, name: &str, description: &str) -> &mut Self {
+        let mut end = description.len().min(255);
+        while !description.is_char_boundary(end) {
+            end -= 1;
+        }
+        self.messages
+            .begin(RTM_NEWLINK, DO, &header(0, 0, 0))
+            .text(libc::IFLA_IFNAME, name)
+            .attribute(libc::IFLA_IFALIAS, &description.as_bytes()[..end]);
+        self
+    }
+
+    /// Sets the hardware address of an interface.
+    pub fn set_mac(&mut self, name: &str, mac: [u8; 6]) -> &mut Self {
+        self.messages
+            .begin(RTM_NEWLINK, DO, &header(0, 0, 0))
+            .text(libc::IFLA_IFNAME, name)
+            .attribute(libc::IFLA_ADDRESS, &mac);
+        self
+    }
+
+    /// Makes an interface a port of a bridge.
+    pub fn set_master(&mut self, name: &str, master: u32) -> &mut Self {
+        self.messages
+            .begin(RTM_NEWLINK, DO, &header(0, 0, 0))
+            .text(libc::IFLA_IFNAME, name)
+            .number(libc::IFLA_MASTER, master);
+        self
+    }
+
+    /// Puts an interface into a group.
+    pub fn set_group(&mut self, name: &str, group: u32) -> &mut Self {
+        self.messages
+            .begin(RTM_NEWLINK, DO, &header(0, 0, 0))
+            .text(libc::IFLA_IFNAME, name)
+            .number(libc::IFLA_GROUP, group);
+        self
+    }
+
+    /// Switches an interface on.
+    pub fn set_up(&mut self, name: &str) -> &mut Self {
+        let up = libc::IFF_UP.cast_unsigned();
+        self.messages
+            .begin(RTM_NEWLINK, DO, &header(0, up, up))
+            .text(libc::IFLA_IFNAME, name);
+        self
+    }
+
+    /// Removes an interface, and the other end of a pair with it.
+    pub fn delete_link(&mut self, name: &str) -> &mut Self {
+        self.messages
+            .begin(RTM_DELLINK, DO, &header(0, 0, 0))
+            .text(libc::IFLA_IFNAME, name);
+        self
+    }
+
+    /// Removes all interfaces of a group; the kernel waits only once for all of them.
+    ///
+    /// # Panics
+    /// The group is 0, in which every interface is.
+    pub fn delete_group(&mut self, group: u32) -> &mut Self {
+        assert_ne!(group, 0, "group 0 holds every interface");
+        self.messages
+            .begin(RTM_DELLINK, DO, &header(0, 0, 0))
+            .number(libc::IFLA_GROUP, group);
+        self
+    }
+}
+
+const AF_INET6: u16 = 10;
+
+/// `struct ifinfomsg`
+fn header(index: u32, flags: u32, change: u32) -> [u8; 16] {
+    let mut header = [0; 16];
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    header[8..12].copy_from_slice(&flags.to_ne_bytes());
+    header[12..16].copy_from_slice(&change.to_ne_bytes());
+    header
+}
+
+fn parse(item: &[u8]) -> Option<Link> {
+    let mut link = Link {
+        index: message::number(item, 4)?,
+        name: String::new(),
+        kind: String::new(),
+        master: None,
+        mac: Vec::new(),
+        mtu: 0,
+        up: message::number(item, 8)? & libc::IFF_UP.cast_unsigned() != 0,
+        group: 0,
+        counters: Counters::default(),
+    };
+    for (kind, value) in message::attributes(item.get(16..)?) {
+        match kind {
+            libc::IFLA_IFNAME => link.name = message::text(value),
+            libc::IFLA_ADDRESS => link.mac = value.to_vec(),
+            libc::IFLA_MTU => link.mtu = message::number(value, 0)?,
+            libc::IFLA_MASTER => link.master = message::number(value, 0),
+            libc::IFLA_GROUP => link.group = message::number(value, 0)?,
+            libc::IFLA_LINKINFO => {
+                link.kind = message::attribute(value, IFLA_INFO_KIND)
+                    .map(message::text)
+                    .unwrap_or_default();
+            }
+            IFLA_STATS64 => link.counters = counters(value).unwrap_or_default(),
+            _ => {}
+        }
+    }
+    Some(link)
+}
+
+/// The beginning of `struct rtnl_link_stats64`.
+fn counters(value: &[u8]) -> Option<Counters> {
+    let at = |place: usize| {
+        let bytes = value.get(place * 8..place * 8 + 8)?;
+        Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+    };
+    Some(Counters {
+        rx_bytes: at(2)?,
+        tx_bytes: at(3)?,
+        rx_errors: at(4)?,
+        tx_errors: at(5)?,
+    })
+}

@@ -1,0 +1,216 @@
+//! Netlink messages: written one behind the other into one buffer, and taken apart again.
+//!
+//! The layout is that of `linux/netlink.h`: everything is in the byte order of the machine and
+//! starts at a multiple of four bytes.
+
+/// Length of `struct nlmsghdr`.
+const HEADER: usize = 16;
+
+/// Marks an attribute that holds attributes.
+const NESTED: u16 = 0x8000;
+
+/// Messages that are sent together and handled by the kernel in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Messages {
+    bytes: Vec<u8>,
+    begin: usize,
+    count: u32,
+}
+
+impl Messages {
+    /// Begins a message; `header` is what its family has in front of the attributes. The sequence
+    /// number is the message's place, from 0.
+    pub(crate) fn begin(&mut self, kind: u16, flags: u16, header: &[u8]) -> &mut Self {
+        self.begin = self.bytes.len();
+        self.bytes.extend(0u32.to_ne_bytes());
+        self.bytes.extend(kind.to_ne_bytes());
+        self.bytes.extend(flags.to_ne_bytes());
+        self.bytes.extend(self.count.to_ne_bytes());
+        self.bytes.extend(0u32.to_ne_bytes());
+        self.count += 1;
+        self.bytes.extend(header);
+        self.pad();
+        self.measure();
+        self
+    }
+
+    /// Adds an attribute.
+    pub(crate) fn attribute(&mut self, kind: u16, value: &[u8]) -> &mut Self {
+        let length = u16::try_from(value.len() + 4).expect("attributes are short");
+        self.bytes.extend(length.to_ne_bytes());
+        self.bytes.extend(kind.to_ne_bytes());
+        self.bytes.extend(value);
+        self.pad();
+        self.measure();
+        self
+    }
+
+    /// Adds an attribute with a number in the machine's byte order.
+    pub(crate) fn number(&mut self, kind: u16, value: u32) -> &mut Self {
+        self.attribute(kind, &value.to_ne_bytes())
+    }
+
+    /// Adds an attribute with a number in network byte order, as nfnetlink has them.
+    pub(crate) fn network_number(&mut self, kind: u16, value: u32) -> &mut Self {
+        self.attribute(kind, &value.to_be_bytes())
+    }
+
+    /// Adds an attribute with a text that ends with a zero byte.
+    pub(crate) fn text(&mut self, kind: u16, value: &str) -> &mut Self {
+        let mut bytes = value.as_bytes().to_vec();
+        bytes.push(0);
+        self.attribute(kind, &bytes)
+    }
+
+    /// Adds an attribute that holds what `fill` adds.
+    pub(crate) fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) -> &mut Self {
+        self.nest_with(kind, &[], fill)
+    }
+
+    /// As [`Self::nest`], with a structure in front of the attributes.
+    pub(crate) fn nest_with(
+        &mut self,
+        kind: u16,
+        structure: &[u8],
+        fill: impl FnOnce(&mut Self),
+    ) -> &mut Self {
+        let start = self.bytes.len();
+        self.attribute(kind | NESTED, structure);
+        fill(self);
+        let length = u16::try_from(self.bytes.len() - start).expect("nests are short");
+        self.bytes[start..start + 2].copy_from_slice(&length.to_ne_bytes());
+        self
+    }
+
+    fn pad(&mut self) {
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+    }
+
+    fn measure(&mut self) {
+        let length = u32::try_from(self.bytes.len() - self.begin).expect("messages are short");
+        self.bytes[self.begin..self.begin + 4].copy_from_slice(&length.to_ne_bytes());
+    }
+
+    /// Asks for an acknowledgement of the last message and tells its sequence number.
+    pub(crate) fn acknowledge_last(&mut self) -> u32 {
+        let place = self.begin + 6;
+        let flags = short(&self.bytes, place).unwrap_or(0) | 4;
+        self.bytes[place..place + 2].copy_from_slice(&flags.to_ne_bytes());
+        self.count.saturating_sub(1)
+    }
+
+    /// How many messages there are.
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The bytes to send.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// One message of an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Answer<'a> {
+    pub(crate) kind: u16,
+    pub(crate) flags: u16,
+    pub(crate) sequence: u32,
+    pub(crate) payload: &'a [u8],
+}
+
+/// Takes a received buffer apart. What is cut short ends the list.
+pub(crate) fn answers(mut bytes: &[u8]) -> impl Iterator<Item = Answer<'_>> {
+    std::iter::from_fn(move || {
+        let length = usize::try_from(number(bytes, 0)?).ok()?;
+        let payload = bytes.get(HEADER..length)?;
+        let answer = Answer {
+            kind: short(bytes, 4)?,
+            flags: short(bytes, 6)?,
+            sequence: number(bytes, 8)?,
+            payload,
+        };
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some(answer)
+    })
+}
+
+/// Takes attributes apart: kind without flags, value. What is cut short ends the list.
+pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = usize::from(short(bytes, 0)?);
+        let kind = short(bytes, 2)? & 0x3fff;
+        let value = bytes.get(4..length)?;
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, value))
+    })
+}
+
+/// The first attribute of a kind.
+pub(crate) fn attribute(bytes: &[u8], kind: u16) -> Option<&[u8]> {
+    attributes(bytes).find_map(|(found, value)| (found == kind).then_some(value))
+}
+
+/// The number at a place.
+pub(crate) fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at.checked_add(4)?)?;
+    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+/// The short number at a place.
+pub(crate) fn short(bytes: &[u8], at: usize) -> Option<u16> {
+    let bytes = bytes.get(at..at.checked_add(2)?)?;
+    Some(u16::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+/// A text that may end with a zero byte.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&byte| byte == 0);
+    String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let mut messages = Messages::default();
+        messages.begin(16, 5, &[1, 2, 3, 4]).text(3, "eth0");
+        messages
+            .begin(17, 1, &[])
+            .nest(1, |nest| {
+                nest.number(2, 7).nest_with(4, &[9; 8], |inner| {
+                    inner.text(3, "x");
+                });
+            })
+            .attribute(5, &[1]);
+        let all: Vec<Answer<'_>> = answers(messages.bytes()).collect();
+        assert_eq!(all.len(), 2);
+        assert_eq!((all[0].kind, all[0].flags, all[0].sequence), (16, 5, 0));
+        assert_eq!(text(attribute(&all[0].payload[4..], 3).unwrap()), "eth0");
+        assert_eq!((all[1].kind, all[1].sequence), (17, 1));
+        let nest = attribute(all[1].payload, 1).unwrap();
+        assert_eq!(number(attribute(nest, 2).unwrap(), 0), Some(7));
+        assert_eq!(
+            text(attribute(&attribute(nest, 4).unwrap()[8..], 3).unwrap()),
+            "x"
+        );
+        assert_eq!(attribute(all[1].payload, 5), Some(&[1u8][..]));
+    }
+
+    #[test]
+    fn cut_answers_end_the_list() {
+        let mut messages = Messages::default();
+        messages.begin(16, 0, &[]).number(1, 1).number(2, 2);
+        for end in 0..messages.bytes().len() {
+            assert_eq!(answers(&messages.bytes()[..end]).count(), 0);
+            for answer in answers(messages.bytes()) {
+                let cut = end.min(answer.payload.len());
+                assert!(attributes(&answer.payload[..cut]).count() <= 2);
+            }
+        }
+        assert_eq!(attributes(&[0, 0, 0, 0]).count(), 0);
+        assert_eq!(answers(&[0; 64]).count(), 0);
+    }
+}

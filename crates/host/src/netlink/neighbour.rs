@@ -1,0 +1,101 @@
+//! Neighbours: which hardware address an IP address has.
+
+use std::net::IpAddr;
+
+use super::{
+    Changes, NetlinkError, RouteSocket,
+    address::{bytes, from_bytes},
+    message,
+    socket::{DO, ENSURE},
+};
+
+const NDA_DST: u16 = 1;
+const NDA_LLADDR: u16 = 2;
+const NUD_PERMANENT: u16 = 0x80;
+const NUD_NOARP: u16 = 0x40;
+const NTF_MASTER: u8 = 4;
+const AF_BRIDGE: u8 = 7;
+
+/// A neighbour somebody told the kernel for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Neighbour {
+    /// The number of the interface it is behind.
+    pub link: u32,
+    /// Its address.
+    pub address: IpAddr,
+}
+
+impl RouteSocket {
+    /// The neighbours that were told for good, of both families.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn neighbours(&mut self) -> Result<Vec<Neighbour>, NetlinkError> {
+        let mut found = Vec::new();
+        self.socket.dump(
+            libc::RTM_GETNEIGH,
+            &[0; 12],
+            "list the neighbours",
+            |item| {
+                found.extend(parse(item));
+            },
+        )?;
+        Ok(found)
+    }
+}
+
+fn parse(item: &[u8]) -> Option<Neighbour> {
+    if ![2, 10].contains(item.first()?) {
+        return None;
+    }
+    if message::short(item, 8)? & NUD_PERMANENT == 0 {
+        return None;
+    }
+    Some(Neighbour {
+        link: message::number(item, 4)?,
+        address: from_bytes(message::attribute(item.get(12..)?, NDA_DST)?)?,
+    })
+}
+
+impl Changes {
+    /// Tells the kernel a hardware address for good. It isn't asked for on the wire then, and doesn't
+    /// count against the limit of learned ones (`gc_thresh3`, 1024 for all namespaces together).
+    pub fn add_neighbour(&mut self, link: u32, address: IpAddr, mac: [u8; 6]) -> &mut Self {
+        let (family, bytes) = bytes(address);
+        self.messages
+            .begin(libc::RTM_NEWNEIGH, ENSURE, &header(family, link))
+            .attribute(NDA_DST, &bytes)
+            .attribute(NDA_LLADDR, &mac);
+        self
+    }
+
+    /// Tells the bridge that a hardware address is behind this port, so that it needn't send a first
+    /// frame to all ports.
+    pub fn add_station(&mut self, port: u32, mac: [u8; 6]) -> &mut Self {
+        let mut header = header(AF_BRIDGE, port);
+        header[8..10].copy_from_slice(&NUD_NOARP.to_ne_bytes());
+        header[10] = NTF_MASTER;
+        self.messages
+            .begin(libc::RTM_NEWNEIGH, ENSURE, &header)
+            .attribute(NDA_LLADDR, &mac);
+        self
+    }
+
+    /// Forgets a neighbour.
+    pub fn delete_neighbour(&mut self, link: u32, address: IpAddr) -> &mut Self {
+        let (family, bytes) = bytes(address);
+        self.messages
+            .begin(libc::RTM_DELNEIGH, DO, &header(family, link))
+            .attribute(NDA_DST, &bytes);
+        self
+    }
+}
+
+/// `struct ndmsg`
+fn header(family: u8, link: u32) -> [u8; 12] {
+    let mut header = [0; 12];
+    header[0] = family;
+    header[4..8].copy_from_slice(&link.to_ne_bytes());
+    header[8..10].copy_from_slice(&NUD_PERMANENT.to_ne_bytes());
+    header
+}

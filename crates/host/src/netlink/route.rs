@@ -1,0 +1,138 @@
+//! Routes.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::{
+    Changes, NetlinkError, RouteSocket,
+    address::{bytes, from_bytes},
+    message,
+    socket::{DO, ENSURE},
+};
+
+const RTA_DST: u16 = 1;
+const RTA_OIF: u16 = 4;
+const RTA_GATEWAY: u16 = 5;
+const RTA_PREFSRC: u16 = 7;
+const RT_TABLE_MAIN: u8 = 254;
+const RTPROT_BOOT: u8 = 3;
+const RT_SCOPE_UNIVERSE: u8 = 0;
+const RT_SCOPE_LINK: u8 = 253;
+const RTN_UNICAST: u8 = 1;
+
+/// A route of the main table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Route {
+    /// Where it leads to; the unspecified address for a default route.
+    pub destination: IpAddr,
+    /// How many bits of it count.
+    pub prefix: u8,
+    /// The next hop.
+    pub gateway: Option<IpAddr>,
+    /// The interface's number.
+    pub link: u32,
+    /// The address that packets of this host carry on it.
+    pub source: Option<IpAddr>,
+}
+
+impl Route {
+    /// The default route by a gateway.
+    #[must_use]
+    pub fn default_by(gateway: IpAddr, link: u32) -> Self {
+        Self {
+            destination: match gateway {
+                IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+                IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+            },
+            prefix: 0,
+            gateway: Some(gateway),
+            link,
+            source: None,
+        }
+    }
+}
+
+impl RouteSocket {
+    /// The routes of the main table of both families that lead somewhere.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn routes(&mut self) -> Result<Vec<Route>, NetlinkError> {
+        let mut routes = Vec::new();
+        self.socket
+            .dump(libc::RTM_GETROUTE, &[0; 12], "list the routes", |item| {
+                let route = parse(item);
+                routes.extend(route.filter(|route| !routes.contains(route)));
+            })?;
+        Ok(routes)
+    }
+}
+
+impl Changes {
+    /// Adds a route, or replaces the one to the same destination.
+    pub fn add_route(&mut self, route: Route) -> &mut Self {
+        self.route(libc::RTM_NEWROUTE, ENSURE, route)
+    }
+
+    /// Removes a route.
+    pub fn delete_route(&mut self, route: Route) -> &mut Self {
+        self.route(libc::RTM_DELROUTE, DO, route)
+    }
+
+    fn route(&mut self, kind: u16, flags: u16, route: Route) -> &mut Self {
+        let (family, destination) = bytes(route.destination);
+        let scope = match route.gateway {
+            None if family == 2 => RT_SCOPE_LINK,
+            _ => RT_SCOPE_UNIVERSE,
+        };
+        let header = [
+            family,
+            route.prefix,
+            0,
+            0,
+            RT_TABLE_MAIN,
+            RTPROT_BOOT,
+            scope,
+            RTN_UNICAST,
+            0,
+            0,
+            0,
+            0,
+        ];
+        let messages = self.messages.begin(kind, flags, &header);
+        if route.prefix > 0 {
+            messages.attribute(RTA_DST, &destination);
+        }
+        if let Some(gateway) = route.gateway {
+            messages.attribute(RTA_GATEWAY, &bytes(gateway).1);
+        }
+        if let Some(source) = route.source {
+            messages.attribute(RTA_PREFSRC, &bytes(source).1);
+        }
+        messages.number(RTA_OIF, route.link);
+        self
+    }
+}
+
+fn parse(item: &[u8]) -> Option<Route> {
+    let (&family, &prefix) = (item.first()?, item.get(1)?);
+    // Routes to own addresses, broadcasts and cached ones are no answers to where a range leads.
+    if *item.get(4)? != RT_TABLE_MAIN || *item.get(7)? != RTN_UNICAST {
+        return None;
+    }
+    let rest = item.get(12..)?;
+    let address = |kind| message::attribute(rest, kind).and_then(from_bytes);
+    let unspecified = match family {
+        2 => Ipv4Addr::UNSPECIFIED.into(),
+        10 => Ipv6Addr::UNSPECIFIED.into(),
+        _ => return None,
+    };
+    Some(Route {
+        destination: address(RTA_DST).unwrap_or(unspecified),
+        prefix,
+        gateway: address(RTA_GATEWAY),
+        link: message::attribute(rest, RTA_OIF)
+            .and_then(|value| message::number(value, 0))
+            .unwrap_or(0),
+        source: address(RTA_PREFSRC),
+    })
+}

@@ -1,0 +1,331 @@
+//! A netlink socket. It stays in the network namespace it was opened in, whichever thread uses it.
+
+use std::{
+    io,
+    os::fd::{AsRawFd, OwnedFd},
+    time::Duration,
+};
+
+use rustix::{
+    io::Errno,
+    net::{
+        AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, netlink,
+        sockopt::{Timeout, set_socket_send_buffer_size_force, set_socket_timeout},
+    },
+};
+
+use super::message::{self, Answer, Messages};
+
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+/// Of an error: the refused message is cut to its header; there is an explanation.
+const CAPPED: u16 = 0x100;
+const EXPLAINED: u16 = 0x200;
+/// Of an answer: the list changed while it was read.
+const INTERRUPTED: u16 = 0x10;
+
+/// Flag of every request; alone, it is answered only when it is refused.
+pub(crate) const REQUEST: u16 = 1;
+const ACKNOWLEDGE: u16 = 4;
+const DUMP: u16 = 0x300;
+
+/// Flags of a message that is acknowledged.
+pub(crate) const DO: u16 = REQUEST | ACKNOWLEDGE;
+/// Flags of a message that makes something new.
+pub(crate) const CREATE: u16 = DO | 0x400 | 0x200;
+/// Flags of a message that makes something or leaves it as it is.
+pub(crate) const ENSURE: u16 = DO | 0x400 | 0x100;
+
+/// No answer takes this long, unless the kernel hangs.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Room for the largest transaction, in bytes.
+const ROOM: usize = 8 << 20;
+
+/// What the kernel refused.
+#[derive(Debug, thiserror::Error)]
+pub enum NetlinkError {
+    /// There is no such socket: the kernel was built without it, or rights are missing.
+    #[error("cannot open a netlink socket")]
+    Open(#[source] io::Error),
+    /// The socket failed.
+    #[error("cannot talk to the kernel over netlink")]
+    Socket(#[source] io::Error),
+    /// A message was refused.
+    #[error("cannot {what}{}", if hint.is_empty() { String::new() } else { format!(" ({hint})") })]
+    Refused {
+        /// What was to be done.
+        what: String,
+        /// What the kernel says besides the error number; often nothing.
+        hint: String,
+        /// The error number.
+        source: io::Error,
+    },
+}
+
+impl NetlinkError {
+    /// The kernel's error number, where there is one.
+    #[must_use]
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            Self::Open(source) | Self::Socket(source) | Self::Refused { source, .. } => {
+                source.raw_os_error()
+            }
+        }
+    }
+
+    /// Whether what was to be made is there already.
+    #[must_use]
+    pub fn is_exists(&self) -> bool {
+        self.errno() == Some(libc::EEXIST)
+    }
+
+    /// Whether what was to be changed or removed isn't there.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(
+            self.errno(),
+            Some(libc::ENODEV | libc::ENOENT | libc::ESRCH | libc::EADDRNOTAVAIL)
+        )
+    }
+
+    /// Whether the kernel doesn't know this at all.
+    #[must_use]
+    pub fn is_unsupported(&self) -> bool {
+        matches!(
+            self.errno(),
+            Some(libc::EOPNOTSUPP | libc::EPROTONOSUPPORT | libc::EAFNOSUPPORT | libc::EINVAL)
+        )
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Socket {
+    fd: OwnedFd,
+    buffer: Vec<u8>,
+}
+
+impl Socket {
+    pub(crate) fn route() -> Result<Self, NetlinkError> {
+        // NETLINK_ROUTE is protocol 0.
+        Self::open(None)
+    }
+
+    pub(crate) fn netfilter() -> Result<Self, NetlinkError> {
+        let socket = Self::open(Some(netlink::NETFILTER))?;
+        // A transaction is one datagram. Without the right to more room, small ones still fit.
+        let _ = set_socket_send_buffer_size_force(&socket.fd, ROOM);
+        Ok(socket)
+    }
+
+    fn open(protocol: Option<Protocol>) -> Result<Self, NetlinkError> {
+        let open = || {
+            let fd = rustix::net::socket_with(
+                AddressFamily::NETLINK,
+                SocketType::RAW,
+                SocketFlags::CLOEXEC,
+                protocol,
+            )?;
+            set_socket_timeout(&fd, Timeout::Recv, Some(PATIENCE))?;
+            Ok(fd)
+        };
+        let fd = open().map_err(|errno: Errno| NetlinkError::Open(errno.into()))?;
+        for option in [libc::NETLINK_CAP_ACK, libc::NETLINK_EXT_ACK] {
+            switch_on(&fd, option);
+        }
+        Ok(Self {
+            fd,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Sends the messages and waits until the last of them is acknowledged. The first one that was
+    /// refused is the error; the kernel goes on with those behind it.
+    pub(crate) fn send(
+        &mut self,
+        messages: &Messages,
+        what: impl FnOnce() -> String,
+    ) -> Result<(), NetlinkError> {
+        match messages.count() {
+            0 => Ok(()),
+            count => self.send_until(messages, count - 1, what),
+        }
+    }
+
+    /// As [`Self::send`], where only the message `last` of nfnetlink's batch is acknowledged. A batch
+    /// happens as a whole or not at all.
+    pub(crate) fn send_until(
+        &mut self,
+        messages: &Messages,
+        last: u32,
+        what: impl FnOnce() -> String,
+    ) -> Result<(), NetlinkError> {
+        self.write(messages)?;
+        let mut refused: Option<(i32, String)> = None;
+        let mut acknowledged = false;
+        while !acknowledged {
+            self.read(|answer| {
+                if answer.kind != ERROR {
+                    return;
+                }
+                if let (Some(error), None) = (failure(&answer), &refused) {
+                    refused = Some(error);
+                }
+                // Without the right to speak at all, only the first message of a batch is answered.
+                acknowledged |= answer.sequence == last;
+            })?;
+            if let (false, Some((errno, _))) = (acknowledged, &refused)
+                && matches!(*errno, libc::EPERM | libc::EOPNOTSUPP)
+            {
+                break;
+            }
+        }
+        match refused {
+            None => Ok(()),
+            Some((errno, hint)) => Err(NetlinkError::Refused {
+                what: what(),
+                hint,
+                source: io::Error::from_raw_os_error(errno),
+            }),
+        }
+    }
+
+    /// Asks for a list and hands each item's payload to `item`. A list that changed meanwhile is
+    /// asked for again, so that nothing is missed; items may then be told twice.
+    pub(crate) fn dump(
+        &mut self,
+        kind: u16,
+        header: &[u8],
+        what: &str,
+        mut item: impl FnMut(&[u8]),
+    ) -> Result<(), NetlinkError> {
+        const TRIES: u32 = 5;
+        for tries in 1.. {
+            let mut request = Messages::default();
+            request.begin(kind, REQUEST | DUMP, header);
+            self.write(&request)?;
+            let mut ended = false;
+            let mut whole = true;
+            let mut refused = None;
+            while !ended {
+                self.read(|answer| {
+                    whole &= answer.flags & INTERRUPTED == 0;
+                    match answer.kind {
+                        DONE | ERROR => {
+                            ended = true;
+                            refused = failure(&answer);
+                        }
+                        _ => item(answer.payload),
+                    }
+                })?;
+            }
+            if let Some((errno, hint)) = refused {
+                return Err(NetlinkError::Refused {
+                    what: what.to_owned(),
+                    hint,
+                    source: io::Error::from_raw_os_error(errno),
+                });
+            }
+            if whole || tries == TRIES {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for one thing.
+    pub(crate) fn get<T>(
+        &mut self,
+        messages: &Messages,
+        what: &str,
+        take: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, NetlinkError> {
+        self.write(messages)?;
+        let mut take = Some(take);
+        let mut found = None;
+        let mut refused = None;
+        while found.is_none() && refused.is_none() {
+            self.read(|answer| {
+                if answer.kind == ERROR {
+                    refused = failure(&answer);
+                } else if let Some(take) = take.take() {
+                    found = Some(take(answer.payload));
+                }
+            })?;
+        }
+        match (found, refused) {
+            (Some(found), _) => Ok(found),
+            (None, refused) => {
+                let (errno, hint) = refused.unwrap_or_default();
+                Err(NetlinkError::Refused {
+                    what: what.to_owned(),
+                    hint,
+                    source: io::Error::from_raw_os_error(errno),
+                })
+            }
+        }
+    }
+
+    fn write(&self, messages: &Messages) -> Result<(), NetlinkError> {
+        rustix::net::send(&self.fd, messages.bytes(), SendFlags::empty())
+            .map(drop)
+            .map_err(|errno| NetlinkError::Socket(errno.into()))
+    }
+
+    fn read(&mut self, mut each: impl FnMut(Answer<'_>)) -> Result<(), NetlinkError> {
+        // The kernel fills at most 32 KiB of a list into one datagram.
+        self.buffer.resize(32 * 1024, 0);
+        let length = loop {
+            match rustix::net::recv(&self.fd, &mut self.buffer[..], RecvFlags::empty()) {
+                Ok((length, _)) => break length,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(NetlinkError::Socket(errno.into())),
+            }
+        };
+        message::answers(&self.buffer[..length]).for_each(&mut each);
+        Ok(())
+    }
+}
+
+/// The error of an answer, and the kernel's explanation.
+fn failure(answer: &Answer<'_>) -> Option<(i32, String)> {
+    let number = message::number(answer.payload, 0)
+        .unwrap_or(0)
+        .cast_signed();
+    if number == 0 {
+        return None;
+    }
+    let skip = match answer.kind {
+        DONE => 4,
+        _ if answer.flags & CAPPED != 0 => 4 + 16,
+        _ => 4 + message::number(answer.payload, 4).unwrap_or(16) as usize,
+    };
+    let hint = answer
+        .payload
+        .get(skip..)
+        .filter(|_| answer.flags & EXPLAINED != 0)
+        .and_then(|rest| message::attribute(rest, 1))
+        .map(message::text)
+        .unwrap_or_default();
+    Some((-number, hint))
+}
+
+/// Asks for short, explained answers. Older kernels don't know them and go on without.
+#[expect(
+    unsafe_code,
+    reason = "rustix has no binding for the options of netlink sockets"
+)]
+fn switch_on(fd: &OwnedFd, option: libc::c_int) {
+    let on: libc::c_int = 1;
+    // SAFETY: the descriptor is open, and the kernel reads four bytes from `on`, which outlives
+    // the call.
+    unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_NETLINK,
+            option,
+            (&raw const on).cast(),
+            4,
+        );
+    }
+}

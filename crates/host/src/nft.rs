@@ -1,0 +1,219 @@
+//! nftables through nfnetlink, natively: no `nft` binary.
+//!
+//! A [`Batch`] is one transaction: it happens as a whole or not at all. Only what is needed for address
+//! translation is here. All numbers are those of `linux/netfilter/nf_tables.h`, all tables are of the
+//! family `inet`, which needs Linux 5.2 for address translation.
+
+mod conntrack;
+mod expression;
+mod set;
+
+#[cfg(test)]
+mod tests;
+
+pub use conntrack::forget;
+pub use expression::{Expression, Family};
+pub use set::{Bytes, Set, SetKind};
+
+use crate::netlink::{
+    NetlinkError,
+    message::Messages,
+    socket::{REQUEST, Socket},
+};
+
+/// The part of nfnetlink that is nftables.
+const SUBSYSTEM: u16 = 10;
+const NFPROTO_INET: u8 = 1;
+
+const BATCH_BEGIN: u16 = 0x10;
+const BATCH_END: u16 = 0x11;
+const NEWTABLE: u16 = 0;
+const GETTABLE: u16 = 1;
+const DELTABLE: u16 = 2;
+const NEWCHAIN: u16 = 3;
+const NEWRULE: u16 = 6;
+const NEWSET: u16 = 9;
+const NEWSETELEM: u16 = 12;
+const DELSETELEM: u16 = 14;
+
+const F_CREATE: u16 = 0x400;
+const F_APPEND: u16 = 0x800;
+
+/// Where a chain is hooked in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hook {
+    /// Packets that came in, before routing.
+    Prerouting,
+    /// Packets of this host's own processes.
+    Output,
+    /// Packets that are about to leave.
+    Postrouting,
+}
+
+impl Hook {
+    fn number(self) -> u32 {
+        match self {
+            Self::Prerouting => 0,
+            Self::Output => 3,
+            Self::Postrouting => 4,
+        }
+    }
+}
+
+/// What a chain is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChainKind {
+    /// Other chains jump to it.
+    Plain,
+    /// Packets pass it; lower priorities first.
+    Filter(Hook, i32),
+    /// The first packet of each connection passes it, and decides for the connection.
+    Nat(Hook, i32),
+}
+
+/// Changes that happen as a whole or not at all.
+#[derive(Debug)]
+pub struct Batch<'t> {
+    table: &'t str,
+    messages: Messages,
+    sets: u32,
+}
+
+impl<'t> Batch<'t> {
+    /// Changes of a table.
+    #[must_use]
+    pub fn new(table: &'t str) -> Self {
+        let mut messages = Messages::default();
+        messages.begin(BATCH_BEGIN, REQUEST, &header(0, SUBSYSTEM));
+        Self {
+            table,
+            messages,
+            sets: 0,
+        }
+    }
+
+    /// Makes a table, unless it is there.
+    pub fn add_table(&mut self) -> &mut Self {
+        self.begin(NEWTABLE, F_CREATE);
+        self
+    }
+
+    /// Removes a table with everything in it.
+    pub fn delete_table(&mut self) -> &mut Self {
+        self.begin(DELTABLE, 0);
+        self
+    }
+
+    /// Makes a chain, unless it is there.
+    pub fn add_chain(&mut self, chain: &str, kind: ChainKind) -> &mut Self {
+        let messages = self.begin(NEWCHAIN, F_CREATE).text(3, chain);
+        let (name, hook, priority) = match kind {
+            ChainKind::Plain => return self,
+            ChainKind::Filter(hook, priority) => ("filter", hook, priority),
+            ChainKind::Nat(hook, priority) => ("nat", hook, priority),
+        };
+        messages
+            .nest(4, |nest| {
+                nest.network_number(1, hook.number())
+                    .network_number(2, priority.cast_unsigned());
+            })
+            .text(7, name);
+        self
+    }
+
+    /// Adds a rule to the end of a chain.
+    pub fn add_rule(&mut self, chain: &str, rule: &[Expression<'_>]) -> &mut Self {
+        self.begin(NEWRULE, F_CREATE | F_APPEND)
+            .text(2, chain)
+            .nest(4, |list| {
+                for expression in rule {
+                    expression.write(list);
+                }
+            });
+        self
+    }
+
+    /// Makes a set or map, unless it is there.
+    pub fn add_set(&mut self, set: Set<'_>) -> &mut Self {
+        self.sets += 1;
+        let number = self.sets;
+        let messages = self.begin(NEWSET, F_CREATE);
+        set.write(messages, number);
+        self
+    }
+
+    /// Adds elements: the bytes of keys, and of values where the set is a map. An element that is
+    /// there with the same value is no error; one with another value is.
+    pub fn add_elements(&mut self, set: &str, elements: &[(Vec<u8>, Vec<u8>)]) -> &mut Self {
+        self.elements(NEWSETELEM, F_CREATE, set, elements)
+    }
+
+    /// Removes elements; one that isn't there is an error.
+    pub fn delete_elements(&mut self, set: &str, elements: &[(Vec<u8>, Vec<u8>)]) -> &mut Self {
+        self.elements(DELSETELEM, 0, set, elements)
+    }
+
+    fn elements(
+        &mut self,
+        kind: u16,
+        flags: u16,
+        set: &str,
+        elements: &[(Vec<u8>, Vec<u8>)],
+    ) -> &mut Self {
+        // A list is one attribute, which holds at most 64 KiB.
+        for chunk in elements.chunks(400) {
+            self.begin(kind, flags).text(2, set).nest(3, |list| {
+                for (key, value) in chunk {
+                    set::write_element(list, key, value);
+                }
+            });
+        }
+        self
+    }
+
+    fn begin(&mut self, kind: u16, flags: u16) -> &mut Messages {
+        // The first attribute of each kind of change is the table's name.
+        self.messages
+            .begin(
+                SUBSYSTEM << 8 | kind,
+                REQUEST | flags,
+                &header(NFPROTO_INET, 0),
+            )
+            .text(1, self.table)
+    }
+
+    /// Makes the changes.
+    ///
+    /// # Errors
+    /// The first one that was refused. None was made then.
+    pub fn commit(mut self, what: impl FnOnce() -> String) -> Result<(), NetlinkError> {
+        // Answers come for what is refused, and for the last change: when that is accepted with no
+        // refusal before it, all are in force.
+        let last = self.messages.acknowledge_last();
+        self.messages
+            .begin(BATCH_END, REQUEST, &header(0, SUBSYSTEM));
+        Socket::netfilter()?.send_until(&self.messages, last, what)
+    }
+}
+
+/// Whether a table is there.
+///
+/// # Errors
+/// The kernel has no nftables, or rights are missing.
+pub fn has_table(table: &str) -> Result<bool, NetlinkError> {
+    let mut request = Messages::default();
+    request
+        .begin(SUBSYSTEM << 8 | GETTABLE, REQUEST, &header(NFPROTO_INET, 0))
+        .text(1, table);
+    let asked = Socket::netfilter()?.get(&request, "look for an nftables table", |_| true);
+    match asked {
+        Err(error) if error.is_missing() => Ok(false),
+        other => other,
+    }
+}
+
+/// `struct nfgenmsg`
+fn header(family: u8, resource: u16) -> [u8; 4] {
+    let [high, low] = resource.to_be_bytes();
+    [family, 0, high, low]
+}

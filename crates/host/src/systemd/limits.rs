@@ -1,0 +1,225 @@
+//! Limits in systemd's words (`systemd.resource-control(5)`).
+
+use rubelet_oci::{Cpu, DeviceKind, DeviceRule, LinuxResources, Memory};
+
+use super::wire::Value;
+use crate::{CgroupLayout, cgroup::cpu_weight};
+
+type Properties = Vec<(&'static str, Value)>;
+
+/// systemd's `infinity`.
+const NO_LIMIT: u64 = u64::MAX;
+
+pub(super) fn properties(limits: &LinuxResources, layout: CgroupLayout) -> Properties {
+    let v2 = layout == CgroupLayout::V2;
+    let mut properties = Properties::new();
+    if let Some(cpu) = &limits.cpu {
+        add_cpu(&mut properties, cpu, v2);
+    }
+    if let Some(memory) = limits.memory {
+        add_memory(&mut properties, memory, v2);
+    }
+    if let Some(pids) = limits.pids.filter(|pids| pids.limit != 0) {
+        properties.push(("TasksMax", Value::Number64(bytes(pids.limit))));
+    }
+    if !limits.devices.is_empty() {
+        add_devices(&mut properties, &limits.devices);
+    }
+    properties
+}
+
+fn add_cpu(properties: &mut Properties, cpu: &Cpu, v2: bool) {
+    match cpu.shares.filter(|shares| *shares > 0) {
+        Some(shares) if v2 => {
+            properties.push(("CPUWeight", Value::Number64(cpu_weight(shares))));
+        }
+        Some(shares) => properties.push(("CPUShares", Value::Number64(shares))),
+        None => {}
+    }
+    let period = cpu.period.filter(|period| *period > 0);
+    if let Some(period) = period {
+        properties.push(("CPUQuotaPeriodUSec", Value::Number64(period)));
+    }
+    if let Some(quota) = cpu.quota.filter(|quota| *quota != 0) {
+        let quota = match u64::try_from(quota) {
+            // systemd takes whole percents of a processor; more than asked for, or its own value
+            // would be the one that holds.
+            Ok(quota) => {
+                let per_second = quota.saturating_mul(1_000_000) / period.unwrap_or(100_000);
+                per_second.div_ceil(10_000).saturating_mul(10_000)
+            }
+            Err(_) => NO_LIMIT,
+        };
+        properties.push(("CPUQuotaPerSecUSec", Value::Number64(quota)));
+    }
+    // Version 1's cpusets are not systemd's.
+    for (name, list) in [
+        ("AllowedCPUs", &cpu.cpus),
+        ("AllowedMemoryNodes", &cpu.mems),
+    ] {
+        if let Some(bits) = bits(list).filter(|_| v2) {
+            properties.push((name, Value::Bytes(bits)));
+        }
+    }
+}
+
+fn add_memory(properties: &mut Properties, memory: Memory, v2: bool) {
+    let limit = memory.limit.filter(|limit| *limit != 0);
+    if let Some(limit) = limit {
+        let name = if v2 { "MemoryMax" } else { "MemoryLimit" };
+        properties.push((name, Value::Number64(bytes(limit))));
+    }
+    if !v2 {
+        return;
+    }
+    if let Some(reservation) = memory.reservation.filter(|bytes| *bytes != 0) {
+        properties.push(("MemoryLow", Value::Number64(bytes(reservation))));
+    }
+    let swap = match (limit, memory.swap.filter(|swap| *swap != 0)) {
+        (Some(limit), None) if limit < 0 => NO_LIMIT,
+        (_, Some(both)) if both < 0 => NO_LIMIT,
+        (Some(limit), Some(both)) if limit > 0 && both >= limit => bytes(both - limit),
+        _ => return,
+    };
+    properties.push(("MemorySwapMax", Value::Number64(swap)));
+}
+
+fn bytes(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(NO_LIMIT)
+}
+
+/// systemd allows all devices where it is told nothing, and on version 1 it does so anew whenever it
+/// is reloaded. The rules proper are put into force by [`CgroupFs::apply_devices`], on version 2
+/// beside this list.
+///
+/// [`CgroupFs::apply_devices`]: crate::CgroupFs::apply_devices
+fn add_devices(properties: &mut Properties, rules: &[DeviceRule]) {
+    let open = |rule: &&DeviceRule| rule.kind == DeviceKind::All && rule.allow;
+    if rules.iter().any(|rule| open(&rule)) {
+        properties.push(("DevicePolicy", Value::Text("auto".to_owned())));
+        properties.push(("DeviceAllow", Value::Pairs(Vec::new())));
+        return;
+    }
+    let allowed = rules.iter().filter(|rule| rule.allow);
+    let pairs = allowed.filter_map(|rule| Some((device(rule)?, rule.access.clone())));
+    properties.push(("DevicePolicy", Value::Text("strict".to_owned())));
+    properties.push(("DeviceAllow", Value::Pairs(pairs.collect())));
+}
+
+/// A device as systemd names it. All minor numbers of a driver go by its name in `/proc/devices`, or
+/// by its number, which is there also where no such driver is loaded.
+fn device(rule: &DeviceRule) -> Option<String> {
+    let kind = match rule.kind {
+        DeviceKind::Char => "char",
+        DeviceKind::Block => "block",
+        DeviceKind::Fifo | DeviceKind::All => return None,
+    };
+    let number = |number: Option<i64>| number.filter(|number| *number >= 0);
+    Some(match (number(rule.major), number(rule.minor)) {
+        (Some(major), Some(minor)) => format!("/dev/{kind}/{major}:{minor}"),
+        (Some(major), None) => format!("{kind}-{major}"),
+        (None, _) => format!("{kind}-*"),
+    })
+}
+
+/// A list of numbers such as `0-2,7` as bits, the lowest first.
+fn bits(list: &str) -> Option<Vec<u8>> {
+    let mut bits = Vec::new();
+    for part in list.trim().split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        if last > 8192 {
+            return None;
+        }
+        for number in first..=last {
+            let byte = number / 8;
+            if bits.len() <= byte {
+                bits.resize(byte + 1, 0_u8);
+            }
+            bits[byte] |= 1 << (number % 8);
+        }
+    }
+    (!bits.is_empty()).then_some(bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_processors_become_bits() {
+        for (list, expected) in [
+            ("0", Some(vec![1])),
+            ("0-2,7", Some(vec![0b1000_0111])),
+            ("9", Some(vec![0, 2])),
+            ("", None),
+            ("x", None),
+            ("0-99999", None),
+        ] {
+            assert_eq!(bits(list), expected, "{list}");
+        }
+    }
+
+    #[test]
+    fn limits_are_told_in_the_words_of_each_version() {
+        let limits = LinuxResources {
+            cpu: Some(Cpu {
+                shares: Some(1024),
+                quota: Some(50_500),
+                period: Some(100_000),
+                ..Cpu::default()
+            }),
+            memory: Some(Memory {
+                limit: Some(4096),
+                swap: Some(8192),
+                ..Memory::default()
+            }),
+            ..LinuxResources::default()
+        };
+        let v2 = properties(&limits, CgroupLayout::V2);
+        let number = |name: &'static str, number| (name, Value::Number64(number));
+        assert_eq!(
+            v2,
+            [
+                number("CPUWeight", 100),
+                number("CPUQuotaPeriodUSec", 100_000),
+                number("CPUQuotaPerSecUSec", 510_000),
+                number("MemoryMax", 4096),
+                number("MemorySwapMax", 4096),
+            ]
+        );
+        let v1 = properties(&limits, CgroupLayout::V1);
+        assert!(v1.contains(&number("CPUShares", 1024)), "{v1:?}");
+        assert!(v1.contains(&number("MemoryLimit", 4096)), "{v1:?}");
+    }
+
+    #[test]
+    fn devices_are_never_wider_than_the_rules_unless_all_are_allowed() {
+        let rule = |allow, kind, major, minor| DeviceRule {
+            allow,
+            kind,
+            major,
+            minor,
+            access: "rw".into(),
+        };
+        let limits = |devices| LinuxResources {
+            devices,
+            ..LinuxResources::default()
+        };
+        let some = limits(vec![
+            rule(false, DeviceKind::All, None, None),
+            rule(true, DeviceKind::Char, Some(1), Some(3)),
+            rule(true, DeviceKind::Char, Some(136), None),
+        ]);
+        let some = properties(&some, CgroupLayout::V2);
+        assert_eq!(some[0], ("DevicePolicy", Value::Text("strict".into())));
+        let pair = |name: &str| (name.to_owned(), "rw".to_owned());
+        let pairs = vec![pair("/dev/char/1:3"), pair("char-136")];
+        assert_eq!(some[1], ("DeviceAllow", Value::Pairs(pairs)));
+        let all = properties(
+            &limits(vec![rule(true, DeviceKind::All, None, None)]),
+            CgroupLayout::V2,
+        );
+        assert_eq!(all[0], ("DevicePolicy", Value::Text("auto".into())));
+    }
+}

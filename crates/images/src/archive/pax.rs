@@ -1,0 +1,185 @@
+//! Extended headers: `LENGTH KEY=VALUE\n`, again and again. See pax(1) of POSIX.
+
+use super::{ArchiveError, sparse::Segment};
+
+/// What an extended header says of the next entry.
+#[derive(Debug, Default)]
+pub(super) struct Pax {
+    pub(super) path: Option<Vec<u8>>,
+    pub(super) link: Option<Vec<u8>>,
+    pub(super) size: Option<u64>,
+    pub(super) uid: Option<u64>,
+    pub(super) gid: Option<u64>,
+    pub(super) mtime: Option<(i64, u32)>,
+    pub(super) xattrs: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(super) sparse: Option<PaxSparse>,
+}
+
+/// A sparse file in one of GNU's forms.
+#[derive(Debug)]
+pub(super) struct PaxSparse {
+    pub(super) name: Option<Vec<u8>>,
+    pub(super) size: u64,
+    /// Form 0.1; in form 1.0 the content begins with the map.
+    pub(super) map: Option<Vec<Segment>>,
+}
+
+const XATTR: &[u8] = b"SCHILY.xattr.";
+
+impl Pax {
+    pub(super) fn parse(mut bytes: &[u8]) -> Result<Self, ArchiveError> {
+        let damaged = || ArchiveError::Damaged("an extended header has no whole records");
+        let mut pax = Self::default();
+        let mut sparse = Sparse::default();
+        while !bytes.is_empty() {
+            // Some writers fill the rest of the block.
+            if bytes.iter().all(|byte| *byte == 0) {
+                break;
+            }
+            let blank = bytes.iter().position(|byte| *byte == b' ');
+            let blank = blank.ok_or_else(damaged)?;
+            let length = decimal(&bytes[..blank]).ok_or_else(damaged)?;
+            let length = usize::try_from(length).map_err(|_| damaged())?;
+            if length <= blank + 1 || length > bytes.len() {
+                return Err(damaged());
+            }
+            let (record, rest) = bytes.split_at(length);
+            let record = record[blank + 1..]
+                .strip_suffix(b"\n")
+                .ok_or_else(damaged)?;
+            let equals = record.iter().position(|byte| *byte == b'=');
+            let equals = equals.ok_or_else(damaged)?;
+            pax.take(&record[..equals], &record[equals + 1..], &mut sparse)?;
+            bytes = rest;
+        }
+        pax.sparse = sparse.finish()?;
+        Ok(pax)
+    }
+
+    fn take(&mut self, key: &[u8], value: &[u8], sparse: &mut Sparse) -> Result<(), ArchiveError> {
+        if let Some(name) = key.strip_prefix(XATTR) {
+            self.xattrs.push((name.to_vec(), value.to_vec()));
+            return Ok(());
+        }
+        let text = || {
+            if value.contains(&0) {
+                return Err(ArchiveError::Damaged("a name has a zero byte"));
+            }
+            // An empty value takes the record back.
+            Ok((!value.is_empty()).then(|| value.to_vec()))
+        };
+        let number = || {
+            let wrong = ArchiveError::Damaged("an extended header's number is none");
+            if value.is_empty() {
+                return Ok(None);
+            }
+            decimal(value).map(Some).ok_or(wrong)
+        };
+        match key {
+            b"path" => self.path = text()?,
+            b"linkpath" => self.link = text()?,
+            b"size" => self.size = number()?,
+            b"uid" => self.uid = number()?,
+            b"gid" => self.gid = number()?,
+            b"mtime" if value.is_empty() => self.mtime = None,
+            b"mtime" => {
+                let wrong = ArchiveError::Damaged("an extended header's time is none");
+                self.mtime = Some(time(value).ok_or(wrong)?);
+            }
+            b"GNU.sparse.name" => sparse.name = text()?,
+            b"GNU.sparse.major" => sparse.major = number()?,
+            b"GNU.sparse.minor" => sparse.minor = number()?,
+            b"GNU.sparse.realsize" | b"GNU.sparse.size" => sparse.size = number()?,
+            b"GNU.sparse.map" => sparse.map = Some(value.to_vec()),
+            b"GNU.sparse.offset" | b"GNU.sparse.numbytes" => sparse.oldest = true,
+            // Times of other kinds, names of users and groups, comments: a layer has no use for them.
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Sparse {
+    name: Option<Vec<u8>>,
+    major: Option<u64>,
+    minor: Option<u64>,
+    size: Option<u64>,
+    map: Option<Vec<u8>>,
+    oldest: bool,
+}
+
+impl Sparse {
+    fn finish(self) -> Result<Option<PaxSparse>, ArchiveError> {
+        if self.oldest {
+            let why = "its sparse files are of GNU's form 0.0, which is not supported";
+            return Err(ArchiveError::Damaged(why));
+        }
+        let map = match (self.major, self.minor, self.map) {
+            (None, None, None) => return Ok(None),
+            (Some(1), Some(0), _) => None,
+            (None | Some(0), None | Some(1), Some(map)) => Some(pairs(&map)?),
+            _ => {
+                return Err(ArchiveError::Damaged(
+                    "its sparse files are of an unknown form",
+                ));
+            }
+        };
+        let wrong = ArchiveError::Damaged("a sparse file has no size");
+        Ok(Some(PaxSparse {
+            name: self.name,
+            size: self.size.ok_or(wrong)?,
+            map,
+        }))
+    }
+}
+
+/// `offset,length,offset,length,…`
+fn pairs(map: &[u8]) -> Result<Vec<Segment>, ArchiveError> {
+    let wrong = || ArchiveError::Damaged("a sparse file's map is none");
+    if map.is_empty() {
+        return Ok(Vec::new());
+    }
+    let numbers: Option<Vec<u64>> = map.split(|byte| *byte == b',').map(decimal).collect();
+    let numbers = numbers.filter(|numbers| numbers.len() % 2 == 0);
+    let numbers = numbers.ok_or_else(wrong)?;
+    Ok(numbers
+        .chunks_exact(2)
+        .map(|pair| Segment {
+            offset: pair[0],
+            length: pair[1],
+        })
+        .collect())
+}
+
+pub(super) fn decimal(text: &[u8]) -> Option<u64> {
+    let is_number = !text.is_empty() && text.len() <= 20 && text.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(text).ok().filter(|_| is_number)?;
+    text.parse().ok()
+}
+
+/// Seconds with a fraction, perhaps negative. The fraction counts upwards always.
+fn time(text: &[u8]) -> Option<(i64, u32)> {
+    let (negative, text) = match text.strip_prefix(b"-") {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let dot = text.iter().position(|byte| *byte == b'.');
+    let (whole, fraction) = match dot {
+        Some(dot) => (&text[..dot], &text[dot + 1..]),
+        None => (text, &[][..]),
+    };
+    if !fraction.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let seconds = i64::try_from(decimal(whole)?).ok()?;
+    let digits = fraction.iter().copied().chain(std::iter::repeat(b'0'));
+    let nanos = digits
+        .take(9)
+        .fold(0, |nanos, digit| nanos * 10 + u32::from(digit - b'0'));
+    Some(match (negative, nanos) {
+        (false, nanos) => (seconds, nanos),
+        (true, 0) => (-seconds, 0),
+        (true, nanos) => (-seconds - 1, 1_000_000_000 - nanos),
+    })
+}

@@ -1,0 +1,130 @@
+//! Sparse files: where in a file the content of the archive goes.
+
+use std::io::Read;
+
+use super::{
+    Archive, ArchiveError,
+    header::{BLOCK, Header, positive},
+    pax::decimal,
+};
+
+/// Part of a sparse file that has content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// Where it begins.
+    pub offset: u64,
+    /// How long it is.
+    pub length: u64,
+}
+
+/// More parts than this have not been seen.
+const MAX_SEGMENTS: usize = 1 << 16;
+const WRONG: &str = "a sparse file's map is none";
+
+/// The map, if it is ordered, within the file, and says where all `stored` bytes go.
+pub(super) fn check(
+    map: Vec<Segment>,
+    size: u64,
+    stored: u64,
+) -> Result<Vec<Segment>, ArchiveError> {
+    let wrong = || ArchiveError::Damaged(WRONG);
+    let (mut end, mut sum) = (0, 0u64);
+    for segment in &map {
+        if segment.offset < end {
+            return Err(wrong());
+        }
+        let next = segment.offset.checked_add(segment.length);
+        end = next.filter(|end| *end <= size).ok_or_else(wrong)?;
+        sum += segment.length;
+    }
+    if map.len() > MAX_SEGMENTS || sum != stored || i64::try_from(size).is_err() {
+        return Err(wrong());
+    }
+    Ok(map)
+}
+
+impl<R: Read> Archive<R> {
+    /// GNU's first form: four parts in the header, more in the blocks behind it.
+    pub(super) fn gnu_sparse(
+        &mut self,
+        header: &Header,
+    ) -> Result<(u64, Vec<Segment>), ArchiveError> {
+        let real = positive(header.bytes(483..495), WRONG)?;
+        let mut map = Vec::new();
+        take(header.bytes(386..482), &mut map)?;
+        let mut more = header.bytes(482..483) != [0];
+        while more {
+            if map.len() > MAX_SEGMENTS {
+                return Err(ArchiveError::Damaged(WRONG));
+            }
+            // These blocks are not part of the entry's size.
+            let block = self.block()?.ok_or(ArchiveError::Cut)?;
+            take(&block[..504], &mut map)?;
+            more = block[504] != 0;
+        }
+        Ok((real, map))
+    }
+
+    /// GNU's form 1.0: the content begins with the map, in lines, up to a full block.
+    pub(super) fn sparse_map(&mut self) -> Result<Vec<Segment>, ArchiveError> {
+        let mut lines = MapLines {
+            archive: self,
+            block: [0; BLOCK],
+            at: BLOCK,
+        };
+        let count = lines.number()?;
+        let count = usize::try_from(count)
+            .ok()
+            .filter(|count| *count <= MAX_SEGMENTS);
+        let count = count.ok_or(ArchiveError::Damaged(WRONG))?;
+        (0..count)
+            .map(|_| {
+                Ok(Segment {
+                    offset: lines.number()?,
+                    length: lines.number()?,
+                })
+            })
+            .collect()
+    }
+}
+
+fn take(fields: &[u8], map: &mut Vec<Segment>) -> Result<(), ArchiveError> {
+    for pair in fields.chunks_exact(24) {
+        // The first that is not in use ends the list.
+        if pair[0] == 0 {
+            break;
+        }
+        map.push(Segment {
+            offset: positive(&pair[..12], WRONG)?,
+            length: positive(&pair[12..], WRONG)?,
+        });
+    }
+    Ok(())
+}
+
+struct MapLines<'a, R> {
+    archive: &'a mut Archive<R>,
+    block: [u8; BLOCK],
+    at: usize,
+}
+
+impl<R: Read> MapLines<'_, R> {
+    fn number(&mut self) -> Result<u64, ArchiveError> {
+        let mut line = Vec::new();
+        loop {
+            if self.at == BLOCK {
+                self.archive.read_exact(&mut self.block)?;
+                self.at = 0;
+            }
+            let byte = self.block[self.at];
+            self.at += 1;
+            if byte == b'\n' {
+                return decimal(&line).ok_or(ArchiveError::Damaged(WRONG));
+            }
+            line.push(byte);
+            if line.len() > 20 {
+                return Err(ArchiveError::Damaged(WRONG));
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Docker archives: `manifest.json` names the files of each image.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::{Archived, ArchivedLayer, read_config, source::Source};
+use crate::{LoadError, Reference};
+
+/// The most bytes of a document.
+const MOST: u64 = 8 << 20;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Item {
+    config: String,
+    repo_tags: Option<Vec<String>>,
+    #[serde(default)]
+    layers: Vec<String>,
+}
+
+/// Adds the images of a docker archive to those that were found already: newer archives have both
+/// forms, and only this one has all names.
+pub(super) fn find(
+    source: &Source,
+    path: &Path,
+    found: &mut Vec<Archived>,
+) -> Result<(), LoadError> {
+    let of_image = |image: &str| {
+        let (path, image) = (path.to_owned(), image.to_owned());
+        move |source| LoadError::Image {
+            path,
+            image,
+            source,
+        }
+    };
+    let bytes = source.read("manifest.json", MOST);
+    let bytes = bytes.map_err(of_image("manifest.json"))?;
+    let items: Vec<Item> = serde_json::from_slice(&bytes).map_err(|error| LoadError::Form {
+        path: path.to_owned(),
+        why: format!("its manifest.json is damaged: {error}"),
+    })?;
+    for item in items {
+        let parsed = source.read(&item.config, MOST).and_then(read_config);
+        let (id, config, config_file) = parsed.map_err(of_image(&item.config))?;
+        let tags = item.repo_tags.unwrap_or_default();
+        let names = tags.iter().filter_map(|tag| tag.parse::<Reference>().ok());
+        let names: Vec<String> = names.filter_map(|name| name.tagged()).collect();
+        if let Some(known) = found.iter_mut().find(|known| known.id == id) {
+            for name in names {
+                if !known.names.contains(&name) {
+                    known.names.push(name);
+                }
+            }
+            continue;
+        }
+        let layers = item.layers.into_iter();
+        found.push(Archived {
+            id,
+            config,
+            config_file,
+            manifest: None,
+            layers: layers
+                .map(|path| ArchivedLayer { path, blob: None })
+                .collect(),
+            names,
+            digest: None,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,236 @@
+//! Pulling an image from a registry.
+
+mod layer;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+
+use futures_util::{
+    FutureExt as _, StreamExt as _, TryStreamExt as _,
+    future::{BoxFuture, Shared, WeakShared},
+    stream,
+};
+use rubelet_base::ErrorChain;
+
+use crate::{
+    Credentials, Digest, ImageId, ImageStore, PullError, PullErrorKind, Reference,
+    load::{check_count, read_config},
+    manifest::{self, Descriptor, Document, Manifest},
+    registry::{RawManifest, Session, Transport},
+    store::{Arrival, LayerHold, blocking},
+};
+
+/// Indexes in indexes.
+const MAX_DEPTH: usize = 4;
+
+/// What to pull.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PullRequest<'a> {
+    /// Name, perhaps a short one, perhaps with a digest.
+    pub image: &'a str,
+    /// What to show to the registry when it asks.
+    pub auth: Option<Credentials>,
+}
+
+/// The pulls that go on.
+#[derive(Default)]
+pub(crate) struct Pulls {
+    current: Mutex<HashMap<Wanted, WeakShared<Pulling>>>,
+    /// One downloads a layer at a time.
+    layers: Mutex<HashMap<Digest, Weak<tokio::sync::Mutex<()>>>>,
+    transport: Mutex<Weak<Transport>>,
+}
+
+type Wanted = (Reference, Option<Credentials>);
+type Pulling = BoxFuture<'static, Result<ImageId, PullError>>;
+
+impl ImageStore {
+    /// Pulls an image and all its layers that are not here. Callers that pull the same with the
+    /// same credentials share one pull, which ends when the last of them gives up.
+    ///
+    /// # Errors
+    /// See [`PullError`]. Nothing is tried again: back-off is the caller's.
+    pub async fn pull(self: &Arc<Self>, request: PullRequest<'_>) -> Result<ImageId, PullError> {
+        let reference = request.image.parse::<Reference>().map_err(|error| {
+            let message = format!("{:?} cannot be pulled", request.image);
+            PullError::because(PullErrorKind::InvalidArgument, message, error)
+        })?;
+        self.shared((reference, request.auth)).await
+    }
+
+    /// The pull of `wanted` that goes on, or a new one.
+    fn shared(self: &Arc<Self>, wanted: Wanted) -> Shared<Pulling> {
+        let current = self.pulls.current.lock();
+        let mut current = current.unwrap_or_else(PoisonError::into_inner);
+        current.retain(|_, pull| pull.upgrade().is_some_and(|pull| pull.peek().is_none()));
+        if let Some(pull) = current.get(&wanted).and_then(WeakShared::upgrade) {
+            return pull;
+        }
+        let (store, (reference, credentials)) = (Arc::clone(self), wanted.clone());
+        let pull = async move { store.pull_and_sweep(reference, credentials).await };
+        let pull = pull.boxed().shared();
+        if let Some(weak) = pull.downgrade() {
+            current.insert(wanted, weak);
+        }
+        pull
+    }
+
+    async fn pull_and_sweep(
+        self: Arc<Self>,
+        reference: Reference,
+        credentials: Option<Credentials>,
+    ) -> Result<ImageId, PullError> {
+        tracing::debug!(image = %reference, "pull begins");
+        let pulled = self.pull_new(&reference, credentials).await;
+        let is_full = matches!(&pulled, Err(error) if error.kind() == PullErrorKind::NoSpace);
+        let store = Arc::clone(&self);
+        // Where space is short, the next try begins anew rather than with what is here.
+        blocking(move || store.sweep(is_full)).await;
+        match &pulled {
+            Ok(id) => tracing::info!(image = %reference, %id, "pulled"),
+            Err(error) => {
+                tracing::warn!(image = %reference, error = %ErrorChain(error), "pull failed");
+            }
+        }
+        pulled.map_err(|error| error.of(&reference))
+    }
+
+    async fn pull_new(
+        self: &Arc<Self>,
+        reference: &Reference,
+        credentials: Option<Credentials>,
+    ) -> Result<ImageId, PullError> {
+        let transport = self.transport().await?;
+        let session = Session::open(transport, reference, credentials).await?;
+        let (top, manifest, text) = self.manifest(&session, reference).await?;
+        let known = self.known_config(&manifest).await;
+        let config_bytes = match known {
+            Some(text) => text.into_bytes(),
+            None => {
+                let most = self.settings().limits.config_bytes;
+                session.small_blob(&manifest.config, most).await?.to_vec()
+            }
+        };
+        let (id, config, config_file) = read_config(config_bytes)?;
+        let platform = &self.settings().platform;
+        if platform.fit(&config.platform).is_none() {
+            let message = format!(
+                "the image is for {}, but this node is {platform}",
+                config.platform
+            );
+            return Err(PullError::new(PullErrorKind::NotFound, message));
+        }
+        check_count(
+            &config,
+            manifest.layers.len(),
+            self.settings().limits.layers,
+        )?;
+        let layers = config.diff_ids.iter().zip(&manifest.layers);
+        let layers: Vec<(Digest, Descriptor)> = layers
+            .map(|(id, layer)| (id.clone(), layer.clone()))
+            .collect();
+        let downloads = layers
+            .into_iter()
+            .map(|(diff_id, layer)| self.layer(&session, layer, diff_id));
+        let downloads =
+            stream::iter(downloads).buffer_unordered(self.settings().limits.parallel_layers.max(1));
+        let holds: Vec<LayerHold> = downloads.try_collect().await?;
+        let mut arrival = Arrival {
+            id: id.clone(),
+            // A digest beside the tag decides; the tag may be somebody else's by now.
+            tags: match reference.digest() {
+                None => reference.tagged().into_iter().collect(),
+                Some(_) => Vec::new(),
+            },
+            digests: vec![reference.at(&top)],
+            layers: config.diff_ids,
+            config_file,
+            manifest: Some(text),
+        };
+        let store = Arc::clone(self);
+        blocking(move || {
+            let mut hold = LayerHold::new(&store);
+            holds.into_iter().for_each(|other| hold.merge(other));
+            arrival.layers = store.with_seam(arrival.layers, &mut hold)?;
+            store.commit_image(arrival)
+        })
+        .await?;
+        Ok(id)
+    }
+
+    /// The manifest for this platform and its text, and the digest of what the name leads to.
+    async fn manifest(
+        &self,
+        session: &Session,
+        reference: &Reference,
+    ) -> Result<(Digest, Manifest, String), PullError> {
+        let digest = reference.digest();
+        let name = match (digest, reference.tag()) {
+            (Some(digest), _) => digest.to_string(),
+            (None, tag) => tag.unwrap_or("latest").to_owned(),
+        };
+        let mut raw: RawManifest = session.manifest(&name, digest).await?;
+        let top = raw.digest.clone();
+        for _ in 0..MAX_DEPTH {
+            match manifest::parse(&raw.bytes, raw.media_type.as_deref())? {
+                Document::Manifest(manifest) => {
+                    let text = String::from_utf8_lossy(&raw.bytes).into_owned();
+                    return Ok((top, manifest, text));
+                }
+                Document::Index(entries) => {
+                    let best = manifest::choose(&entries, &self.settings().platform);
+                    let best = best.first().ok_or_else(|| self.no_platform(&entries))?;
+                    let digest = best.digest.clone();
+                    raw = session.manifest(&digest.to_string(), Some(&digest)).await?;
+                }
+            }
+        }
+        let message = "the indexes of the image lead to nothing but indexes";
+        Err(PullError::new(PullErrorKind::Refused, message))
+    }
+
+    fn no_platform(&self, entries: &[Descriptor]) -> PullError {
+        let there = entries.iter().filter_map(|entry| entry.platform.as_ref());
+        let mut there: Vec<String> = there
+            .filter(|platform| platform.os != "unknown")
+            .map(ToString::to_string)
+            .collect();
+        there.truncate(20);
+        let message = format!(
+            "there is no image for {}, only for: {}",
+            self.settings().platform,
+            there.join(", ")
+        );
+        PullError::new(PullErrorKind::NotFound, message)
+    }
+
+    /// The configuration of an image that is here already.
+    async fn known_config(self: &Arc<Self>, manifest: &Manifest) -> Option<String> {
+        let id = manifest.config.digest.to_string();
+        self.inspect(&id)
+            .await
+            .ok()
+            .filter(|details| details.image.id.digest() == &manifest.config.digest)
+            .map(|details| details.config_file)
+    }
+
+    async fn transport(self: &Arc<Self>) -> Result<Arc<Transport>, PullError> {
+        let store = Arc::clone(self);
+        blocking(move || {
+            let shared = store.pulls.transport.lock();
+            let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
+            if let Some(transport) = shared.upgrade() {
+                return Ok(transport);
+            }
+            let transport = Arc::new(Transport::new(store.settings())?);
+            *shared = Arc::downgrade(&transport);
+            Ok(transport)
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests;

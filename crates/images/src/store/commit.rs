@@ -1,0 +1,197 @@
+//! Taking layers and images in: all at once, or not at all.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::{self, File},
+    io,
+    path::Path,
+    sync::Arc,
+};
+
+use rubelet_base::ErrorChain;
+use rubelet_store::Record;
+use tokio::time::Instant;
+
+use super::{
+    ImageStore, disk_error,
+    open::{discard, image_of},
+    records::{ImageRecord, LayerRecord},
+    state::Layer,
+};
+use crate::{Digest, Image, ImageId, StoreError, clock, unpack::Applied};
+
+/// An image of which all layers are here.
+#[derive(Debug, Clone)]
+pub(crate) struct Arrival {
+    pub(crate) id: ImageId,
+    /// Its name with a tag.
+    pub(crate) tags: Vec<String>,
+    /// Its names with a digest.
+    pub(crate) digests: Vec<String>,
+    pub(crate) layers: Vec<Digest>,
+    pub(crate) config_file: String,
+    pub(crate) manifest: Option<String>,
+}
+
+/// Keeps layers from being removed, for a pull that is not done yet.
+pub(crate) struct LayerHold {
+    store: Arc<ImageStore>,
+    layers: Vec<Digest>,
+}
+
+impl LayerHold {
+    pub(crate) fn new(store: &Arc<ImageStore>) -> Self {
+        Self {
+            store: Arc::clone(store),
+            layers: Vec::new(),
+        }
+    }
+
+    /// Holds a layer, if it is there.
+    pub(crate) fn add(&mut self, layer: &Digest) -> bool {
+        let held = self.store.state().hold(std::slice::from_ref(layer));
+        if held {
+            self.layers.push(layer.clone());
+        }
+        held
+    }
+
+    /// Takes over what another one holds.
+    pub(crate) fn merge(&mut self, mut other: Self) {
+        self.layers.append(&mut other.layers);
+    }
+}
+
+impl Drop for LayerHold {
+    fn drop(&mut self) {
+        self.store.state().release(&self.layers, Instant::now());
+    }
+}
+
+impl ImageStore {
+    /// Makes a layer of what was unpacked to `fs` in the folder `made`. Blocks until it is safe.
+    pub(crate) fn commit_layer(
+        self: &Arc<Self>,
+        made: &Path,
+        diff_id: &Digest,
+        applied: &Applied,
+    ) -> Result<LayerHold, StoreError> {
+        let record = LayerRecord::new(diff_id.clone(), applied);
+        // The record is written when all that it speaks of is safe.
+        let folder = File::open(made).map_err(disk_error("open", made))?;
+        let flushed = rustix::fs::syncfs(&folder).map_err(io::Error::from);
+        flushed.map_err(disk_error("flush the disk of", made))?;
+        Record::at(made.join(LayerRecord::FILE)).save(&record)?;
+        let target = self.folders.layer(diff_id);
+        let one_at_a_time = self.disk();
+        let mut hold = LayerHold::new(self);
+        if hold.add(diff_id) {
+            // Somebody else was faster.
+            drop(one_at_a_time);
+            self.throw_away(made);
+            return Ok(hold);
+        }
+        let trash = self.set_aside(&target);
+        fs::rename(made, &target).map_err(disk_error("put into place", &target))?;
+        let layers = self.folders.layers();
+        let flushed = File::open(&layers).and_then(|folder| folder.sync_all());
+        flushed.map_err(disk_error("flush", &layers))?;
+        let layer = Layer {
+            record,
+            holds: 0,
+            orphaned: None,
+        };
+        self.state().layers.insert(diff_id.clone(), layer);
+        hold.add(diff_id);
+        drop(one_at_a_time);
+        discard(trash);
+        Ok(hold)
+    }
+
+    /// Writes the record of an image, whose layers the caller holds, and gives it its names. Blocks.
+    pub(crate) fn commit_image(&self, arrival: Arrival) -> Result<Arc<Image>, StoreError> {
+        let _one_at_a_time = self.disk();
+        let old = self.record(&arrival.id)?;
+        let is_new = !self.state().images.contains_key(&arrival.id);
+        let mut record = old.unwrap_or_else(|| ImageRecord {
+            id: arrival.id.clone(),
+            tags: BTreeMap::new(),
+            digests: BTreeSet::new(),
+            layers: arrival.layers.clone(),
+            config_file: arrival.config_file.clone(),
+            manifest: None,
+            pinned: false,
+            arrived_at: clock::unix_nanos(),
+        });
+        record.manifest = arrival.manifest.or(record.manifest);
+        let mut losers = BTreeSet::new();
+        {
+            let mut state = self.state();
+            for tag in arrival.tags {
+                match state.tags.get(&tag) {
+                    Some(owner) if *owner == record.id => continue,
+                    Some(owner) => drop(losers.insert(owner.clone())),
+                    None => {}
+                }
+                state.sequence += 1;
+                record.tags.insert(tag, state.sequence);
+            }
+        }
+        record.digests.extend(arrival.digests);
+        Record::at(self.folders.image(&record.id)).save(&record)?;
+        let image = {
+            let mut state = self.state();
+            if is_new {
+                state.hold(&record.layers);
+            }
+            let image = image_of(&record, &state, &self.pinned);
+            let image = image.ok_or_else(|| StoreError::NoImage(record.id.to_string()))?;
+            state.insert(image)
+        };
+        for loser in losers {
+            // Should it fail, the numbers of the tags tell the truth at the next start.
+            if let Err(error) = self.refresh(&loser) {
+                tracing::warn!(image = %loser, error = %ErrorChain(&error), "an old image keeps its record");
+            }
+        }
+        Ok(image)
+    }
+
+    /// Takes the tags from an image that others have now.
+    fn refresh(&self, id: &ImageId) -> Result<(), StoreError> {
+        let Some(mut record) = self.record(id)? else {
+            return Ok(());
+        };
+        let mut state = self.state();
+        record.tags.retain(|tag, _| state.tags.get(tag) == Some(id));
+        if let Some(image) = image_of(&record, &state, &self.pinned) {
+            state.insert(image);
+        }
+        drop(state);
+        Record::at(self.folders.image(id)).save(&record)?;
+        Ok(())
+    }
+
+    /// Marks an image so that garbage collection passes it over, or takes the mark away.
+    ///
+    /// # Errors
+    /// There is none, or the disk fails.
+    pub async fn pin(self: &Arc<Self>, image: &str, pinned: bool) -> Result<(), StoreError> {
+        let no_image = || StoreError::NoImage(image.to_owned());
+        let id = self.find(image).ok_or_else(no_image)?.id.clone();
+        let store = Arc::clone(self);
+        super::blocking(move || {
+            let _one_at_a_time = store.disk();
+            let record = store.record(&id)?;
+            let mut record = record.ok_or_else(|| StoreError::NoImage(id.to_string()))?;
+            record.pinned = pinned;
+            Record::at(store.folders.image(&id)).save(&record)?;
+            let mut state = store.state();
+            if let Some(image) = image_of(&record, &state, &store.pinned) {
+                state.insert(image);
+            }
+            Ok(())
+        })
+        .await
+    }
+}

@@ -1,0 +1,110 @@
+//! Where things are on disk.
+
+use std::{
+    fs, io,
+    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use crate::{Digest, ImageId};
+
+/// The folders of a store.
+#[derive(Debug)]
+pub(crate) struct Folders {
+    root: PathBuf,
+    next: AtomicU64,
+}
+
+/// What images without content have in the place of layers.
+pub(super) const EMPTY: &str = "empty";
+
+impl Folders {
+    pub(super) fn new(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            next: AtomicU64::new(0),
+        }
+    }
+
+    /// Makes what is missing.
+    pub(super) fn make(&self) -> Result<(), (PathBuf, io::Error)> {
+        for path in [
+            self.root.clone(),
+            self.images(),
+            self.layers(),
+            self.snapshots(),
+            self.ingest(),
+        ] {
+            private(&path).map_err(|error| (path, error))?;
+        }
+        let empty = self.layers().join(EMPTY);
+        open_folder(&empty).map_err(|error| (empty, error))
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(super) fn images(&self) -> PathBuf {
+        self.root.join("images")
+    }
+
+    pub(super) fn image(&self, id: &ImageId) -> PathBuf {
+        let name = format!("{}.json", id.digest().file_name());
+        self.images().join(name)
+    }
+
+    pub(super) fn lock(&self) -> PathBuf {
+        self.images().join("lock")
+    }
+
+    pub(super) fn layers(&self) -> PathBuf {
+        self.root.join("layers")
+    }
+
+    pub(super) fn layer(&self, diff_id: &Digest) -> PathBuf {
+        self.layers().join(diff_id.file_name())
+    }
+
+    pub(super) fn layer_tree(&self, diff_id: &Digest) -> PathBuf {
+        self.layer(diff_id).join("fs")
+    }
+
+    pub(super) fn snapshots(&self) -> PathBuf {
+        self.root.join("snapshots")
+    }
+
+    pub(super) fn snapshot(&self, container_id: &str) -> PathBuf {
+        self.snapshots().join(container_id)
+    }
+
+    pub(super) fn ingest(&self) -> PathBuf {
+        self.root.join("ingest")
+    }
+
+    /// A path in `ingest` that nobody else has. The folder is emptied when the store opens.
+    pub(crate) fn unused(&self) -> PathBuf {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.ingest().join(number.to_string())
+    }
+}
+
+/// A folder that only root may look into, with its parents.
+fn private(path: &Path) -> io::Result<()> {
+    let made = fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path);
+    made?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o700))
+}
+
+/// A folder that is the root of a container's files: its attributes are what the container sees.
+pub(crate) fn open_folder(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => made?,
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+}

@@ -1,0 +1,122 @@
+//! Removing images, and the layers that nobody uses any more.
+
+use std::{path::PathBuf, sync::Arc};
+
+use rubelet_store::Record;
+use tokio::time::Instant;
+
+use super::{
+    ImageStore, Removed, blocking,
+    open::{discard, image_of},
+    records::ImageRecord,
+};
+use crate::{Digest, ImageId, Reference, StoreError};
+
+impl ImageStore {
+    /// Removes the image with all its names, as CRI asks for. Containers that use it keep their
+    /// layers; those go with the last one. An image that is not there is removed already.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub async fn remove(self: &Arc<Self>, image: &str) -> Result<Removed, StoreError> {
+        let Some(id) = self.find(image).map(|image| image.id.clone()) else {
+            return Ok(Removed::default());
+        };
+        let store = Arc::clone(self);
+        blocking(move || store.remove_image(&id)).await
+    }
+
+    /// Takes one name away; the image goes with its last tag. An identifier takes all.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub async fn untag(self: &Arc<Self>, image: &str) -> Result<Removed, StoreError> {
+        let Some(found) = self.find(image) else {
+            return Ok(Removed::default());
+        };
+        let (store, id) = (Arc::clone(self), found.id.clone());
+        let name = image.parse::<Reference>().ok();
+        let name = name.and_then(|reference| match reference.digest() {
+            Some(digest) => Some(reference.at(digest)),
+            None => reference.tagged(),
+        });
+        let has =
+            |name: &String| found.repo_tags.contains(name) || found.repo_digests.contains(name);
+        match name.filter(has) {
+            Some(name) => blocking(move || store.untag_image(&id, name)).await,
+            None => blocking(move || store.remove_image(&id)).await,
+        }
+    }
+
+    fn untag_image(&self, id: &ImageId, name: String) -> Result<Removed, StoreError> {
+        let last = {
+            let _one_at_a_time = self.disk();
+            let Some(mut record) = self.record(id)? else {
+                return Ok(Removed::default());
+            };
+            let had_tags = !record.tags.is_empty();
+            record.tags.remove(&name);
+            record.digests.remove(&name);
+            let last = record.tags.is_empty() && (had_tags || record.digests.is_empty());
+            if !last {
+                Record::at(self.folders.image(id)).save(&record)?;
+                let mut state = self.state();
+                state.tags.remove(&name);
+                if let Some(image) = image_of(&record, &state, &self.pinned) {
+                    state.insert(image);
+                }
+            }
+            last
+        };
+        if last {
+            return self.remove_image(id);
+        }
+        Ok(Removed {
+            untagged: vec![name],
+            image: None,
+        })
+    }
+
+    fn remove_image(&self, id: &ImageId) -> Result<Removed, StoreError> {
+        let one_at_a_time = self.disk();
+        Record::<ImageRecord>::at(self.folders.image(id)).remove()?;
+        let (image, unused) = {
+            let mut state = self.state();
+            let Some(image) = state.remove(id) else {
+                return Ok(Removed::default());
+            };
+            state.release(&image.layers, Instant::now());
+            let unused = state.take_unused(&image.layers);
+            (image, unused)
+        };
+        let trash = self.set_layers_aside(&unused);
+        drop(one_at_a_time);
+        discard(trash);
+        let names = image.repo_tags.iter().chain(&image.repo_digests);
+        Ok(Removed {
+            untagged: names.cloned().collect(),
+            image: Some(id.clone()),
+        })
+    }
+
+    /// Removes what no pull came back for. Blocks.
+    pub(crate) fn sweep(&self, all: bool) {
+        let one_at_a_time = self.disk();
+        let now = Instant::now();
+        let before = if all {
+            Some(now)
+        } else {
+            now.checked_sub(self.settings.limits.keep_orphans)
+        };
+        let orphans = before.map(|before| self.state().take_orphans(before));
+        let trash = self.set_layers_aside(&orphans.unwrap_or_default());
+        drop(one_at_a_time);
+        discard(trash);
+    }
+
+    /// Moves layers away that are not known any more. The caller keeps the disk.
+    pub(super) fn set_layers_aside(&self, layers: &[Digest]) -> Vec<PathBuf> {
+        let paths = layers.iter().map(|layer| self.folders.layer(layer));
+        paths.filter_map(|path| self.set_aside(&path)).collect()
+    }
+}

@@ -1,0 +1,242 @@
+//! The root file systems of containers.
+
+use std::{
+    collections::HashSet,
+    fs, io,
+    os::unix::fs::{PermissionsExt as _, chown},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use rubelet_oci::IdMapping;
+use tokio::time::Instant;
+
+use super::{
+    ImageStore, Mappings, RootfsLayers, Usage, blocking, disk_error,
+    folders::{EMPTY, open_folder},
+    open::discard,
+    state::Snapshot,
+};
+use crate::{Digest, ImageId, StoreError, tree, unpack::FolderAttributes};
+
+/// A folder that was measured so lately is not measured again.
+const FRESH: Duration = Duration::from_secs(10);
+const LAYERS: &str = "layers";
+/// The last line of a list of layers.
+const END: &str = "end";
+
+impl ImageStore {
+    /// Makes the folders of a container's root file system.
+    ///
+    /// # Errors
+    /// There is no such image, or the container has one already, or the disk fails.
+    pub async fn prepare_rootfs(
+        self: &Arc<Self>,
+        container_id: &str,
+        image: &ImageId,
+        userns: Option<&Mappings>,
+    ) -> Result<RootfsLayers, StoreError> {
+        check_id(container_id)?;
+        let (layers, attributes) = {
+            let mut state = self.state();
+            if state.snapshots.contains_key(container_id) {
+                return Err(StoreError::RootfsExists(container_id.to_owned()));
+            }
+            let no_image = || StoreError::NoImage(image.to_string());
+            let found = state.images.get(image).ok_or_else(no_image)?;
+            let layers = found.layers.clone();
+            if !state.hold(&layers) {
+                return Err(no_image());
+            }
+            let mut from_top = layers.iter().rev();
+            let attributes = from_top.find_map(|layer| state.layers.get(layer)?.record.root);
+            // From now on the name is taken.
+            let snapshot = Snapshot {
+                layers: layers.clone(),
+                measured: None,
+            };
+            state.snapshots.insert(container_id.to_owned(), snapshot);
+            (layers, attributes)
+        };
+        let owner = attributes.map_or((0, 0), |found| (found.uid, found.gid));
+        let mode = attributes.map_or(0o755, |found| found.mode);
+        let attributes = FolderAttributes {
+            mode,
+            uid: userns.map_or(owner.0, |mappings| mapped(owner.0, &mappings.uids)),
+            gid: userns.map_or(owner.1, |mappings| mapped(owner.1, &mappings.gids)),
+        };
+        let (store, id) = (Arc::clone(self), container_id.to_owned());
+        // Runs to its end also when the caller gives up; `remove_rootfs` then finds it.
+        blocking(move || {
+            let made = store.make_snapshot(&id, &layers, attributes);
+            if made.is_err() {
+                store.forget_snapshot(&id);
+            }
+            made
+        })
+        .await?;
+        self.rootfs(container_id)
+    }
+
+    /// The folders of a root file system that was prepared before, perhaps by an earlier process.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn rootfs(&self, container_id: &str) -> Result<RootfsLayers, StoreError> {
+        let state = self.state();
+        let snapshot = state.snapshots.get(container_id);
+        let snapshot = snapshot.ok_or_else(|| StoreError::NoRootfs(container_id.to_owned()))?;
+        let mut seen = HashSet::new();
+        // Overlayfs refuses a folder that it has already; of two, the lower one shows nothing that
+        // the upper one does not. Layers without content show nothing at all.
+        let shows = |layer: &&Digest| {
+            let found = state.layers.get(*layer);
+            found.is_some_and(|layer| layer.record.usage.inodes > 0)
+                && seen.insert((*layer).clone())
+        };
+        let layers = snapshot.layers.iter().rev().filter(shows);
+        let mut lower: Vec<PathBuf> = layers.map(|layer| self.folders.layer_tree(layer)).collect();
+        if lower.is_empty() {
+            lower.push(self.folders.layers().join(EMPTY));
+        }
+        let folder = self.folders.snapshot(container_id);
+        Ok(RootfsLayers {
+            lower,
+            upper: folder.join("fs"),
+            work: folder.join("work"),
+        })
+    }
+
+    /// Removes what a container wrote. It must not be mounted any more. One that is not there is
+    /// removed already.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub async fn remove_rootfs(self: &Arc<Self>, container_id: &str) -> Result<(), StoreError> {
+        check_id(container_id)?;
+        let (store, id) = (Arc::clone(self), container_id.to_owned());
+        blocking(move || {
+            let path = store.folders.snapshot(&id);
+            let trash = store.folders.unused();
+            match fs::rename(&path, &trash) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                moved => moved.map_err(disk_error("move away", &path))?,
+            }
+            store.forget_snapshot(&id);
+            tree::remove(&trash).map_err(disk_error("remove", &trash))
+        })
+        .await
+    }
+
+    /// What a container wrote. Walks its folder, unless it was measured a moment ago.
+    ///
+    /// # Errors
+    /// There is no such root file system.
+    pub async fn rootfs_usage(self: &Arc<Self>, container_id: &str) -> Result<Usage, StoreError> {
+        let now = Instant::now();
+        let none = || StoreError::NoRootfs(container_id.to_owned());
+        let measured = {
+            let state = self.state();
+            let snapshot = state.snapshots.get(container_id);
+            snapshot.ok_or_else(none)?.measured
+        };
+        if let Some((at, usage)) = measured
+            && now.duration_since(at) < FRESH
+        {
+            return Ok(usage);
+        }
+        let upper = self.folders.snapshot(container_id).join("fs");
+        let usage = blocking(move || tree::measure(&upper).map_err(disk_error("measure", &upper)));
+        let usage = usage.await?;
+        if let Some(snapshot) = self.state().snapshots.get_mut(container_id) {
+            snapshot.measured = Some((now, usage));
+        }
+        Ok(usage)
+    }
+
+    /// The containers that have a root file system.
+    #[must_use]
+    pub fn snapshots(&self) -> Vec<String> {
+        self.state().snapshots.keys().cloned().collect()
+    }
+
+    fn make_snapshot(
+        &self,
+        container_id: &str,
+        layers: &[Digest],
+        attributes: FolderAttributes,
+    ) -> Result<(), StoreError> {
+        let made = self.folders.unused();
+        let upper = made.join("fs");
+        let filled = fs::create_dir(&made)
+            .and_then(|()| open_folder(&upper))
+            .and_then(|()| chown(&upper, Some(attributes.uid), Some(attributes.gid)))
+            .and_then(|()| fs::set_permissions(&upper, fs::Permissions::from_mode(attributes.mode)))
+            .and_then(|()| fs::create_dir(made.join("work")))
+            .and_then(|()| write_layers(&made, layers));
+        let target = self.folders.snapshot(container_id);
+        let moved = filled.and_then(|()| fs::rename(&made, &target));
+        if moved.is_err() {
+            let _ = tree::remove(&made);
+        }
+        moved.map_err(disk_error("make the root file system", &target))
+    }
+
+    /// Forgets a root file system, and the layers with it that nobody else uses.
+    fn forget_snapshot(&self, container_id: &str) {
+        let one_at_a_time = self.disk();
+        let mut state = self.state();
+        let Some(snapshot) = state.snapshots.remove(container_id) else {
+            return;
+        };
+        state.release(&snapshot.layers, Instant::now());
+        let unused = state.take_unused(&snapshot.layers);
+        drop(state);
+        let trash = self.set_layers_aside(&unused);
+        drop(one_at_a_time);
+        discard(trash);
+    }
+}
+
+/// The host's ID of one in a container; one that is not mapped stays, and shows as nobody's.
+fn mapped(id: u32, mappings: &[IdMapping]) -> u32 {
+    mappings
+        .iter()
+        .find_map(|mapping| {
+            let offset = id.checked_sub(mapping.container_id)?;
+            (offset < mapping.size).then(|| mapping.host_id.checked_add(offset))?
+        })
+        .unwrap_or(id)
+}
+
+/// Not flushed: no container outlives a power cut, and what a crash of this process leaves is whole.
+fn write_layers(folder: &Path, layers: &[Digest]) -> io::Result<()> {
+    let mut text = String::new();
+    for layer in layers {
+        text.push_str(&layer.to_string());
+        text.push('\n');
+    }
+    text.push_str(END);
+    fs::write(folder.join(LAYERS), text)
+}
+
+/// The layers below a root file system, from the bottom to the top; `None` if the list is not whole.
+pub(super) fn read_layers(folder: &Path) -> Option<Vec<Digest>> {
+    let text = fs::read_to_string(folder.join(LAYERS)).ok()?;
+    let lines = text.strip_suffix(END)?.lines();
+    lines.map(|line| line.parse().ok()).collect()
+}
+
+fn check_id(container_id: &str) -> Result<(), StoreError> {
+    let is_allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
+    let is_name = !container_id.is_empty()
+        && container_id.len() <= 128
+        && !container_id.starts_with('.')
+        && container_id.bytes().all(is_allowed);
+    if is_name {
+        Ok(())
+    } else {
+        Err(StoreError::ContainerId(container_id.to_owned()))
+    }
+}

@@ -1,0 +1,298 @@
+//! A registry on loopback for the tests of this crate: it does what it is told, be it wrong.
+
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    net::SocketAddr,
+    pin::Pin,
+    sync::{Arc, Mutex},
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use http_body_util::BodyExt as _;
+use hyper::{
+    body::{Body, Frame, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use tokio::{
+    net::TcpListener,
+    sync::{Notify, oneshot},
+};
+use tokio_rustls::TlsAcceptor;
+
+use crate::test_image::Blobs;
+
+/// A request as the server saw it.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+}
+
+impl Asked {
+    pub(crate) fn authorization(&self) -> Option<&str> {
+        self.headers
+            .get(header::AUTHORIZATION)
+            .map(|value| value.to_str().unwrap())
+    }
+}
+
+/// What to answer.
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+    pub(crate) fault: Fault,
+}
+
+/// What is wrong with an answer.
+#[derive(Clone)]
+pub(crate) enum Fault {
+    None,
+    /// The connection ends after so many bytes.
+    CutAfter(usize),
+    /// Nothing more comes after so many bytes, until it is allowed.
+    StopAfter(usize, Arc<Notify>),
+    /// No length is given.
+    Chunked,
+}
+
+impl Reply {
+    pub(crate) fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            status,
+            headers: Vec::new(),
+            body: body.into(),
+            fault: Fault::None,
+        }
+    }
+
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn fault(mut self, fault: Fault) -> Self {
+        self.fault = fault;
+        self
+    }
+}
+
+type Handler = dyn Fn(&Asked) -> Reply + Send + Sync;
+
+/// A server on loopback; gone when it is dropped.
+pub(crate) struct TestServer {
+    pub(crate) address: SocketAddr,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    _stop: oneshot::Sender<()>,
+}
+
+impl TestServer {
+    pub(crate) async fn start(handler: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+        Self::start_with(false, handler).await
+    }
+
+    pub(crate) async fn start_with(
+        tls: bool,
+        handler: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let handler: Arc<Handler> = Arc::new(handler);
+        let (stop, mut stopped) = oneshot::channel::<()>();
+        let acceptor = tls.then(acceptor);
+        let log = Arc::clone(&asked);
+        tokio::spawn(async move {
+            loop {
+                let stream = tokio::select! {
+                    accepted = listener.accept() => accepted.unwrap().0,
+                    _ = &mut stopped => return,
+                };
+                let (handler, log) = (Arc::clone(&handler), Arc::clone(&log));
+                let acceptor = acceptor.clone();
+                tokio::spawn(async move {
+                    match acceptor {
+                        Some(acceptor) => {
+                            if let Ok(stream) = acceptor.accept(stream).await {
+                                serve(TokioIo::new(stream), handler, log).await;
+                            }
+                        }
+                        None => serve(TokioIo::new(stream), handler, log).await,
+                    }
+                });
+            }
+        });
+        Self {
+            address,
+            asked,
+            _stop: stop,
+        }
+    }
+
+    /// What was asked so far.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    pub(crate) fn count(&self, part: &str) -> usize {
+        self.asked()
+            .iter()
+            .filter(|asked| asked.path.contains(part))
+            .count()
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+}
+
+fn acceptor() -> TlsAcceptor {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()])
+        .unwrap();
+    let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    TlsAcceptor::from(Arc::new(config))
+}
+
+async fn serve<S>(stream: TokioIo<S>, handler: Arc<Handler>, log: Arc<Mutex<Vec<Asked>>>)
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (handler, log) = (Arc::clone(&handler), Arc::clone(&log));
+        async move {
+            let (head, body) = request.into_parts();
+            let body = body.collect().await.unwrap().to_bytes();
+            let asked = Asked {
+                method: head.method,
+                path: head.uri.path_and_query().unwrap().to_string(),
+                headers: head.headers,
+                body: String::from_utf8(body.to_vec()).unwrap(),
+            };
+            log.lock().unwrap().push(asked.clone());
+            Ok::<_, Infallible>(response(handler(&asked)))
+        }
+    });
+    http1::Builder::new()
+        .serve_connection(stream, service)
+        .await
+        .ok();
+}
+
+fn response(reply: Reply) -> Response<Sent> {
+    let mut response = Response::builder().status(StatusCode::from_u16(reply.status).unwrap());
+    for (name, value) in &reply.headers {
+        response = response.header(name, value);
+    }
+    let length = reply.body.len();
+    if !matches!(reply.fault, Fault::Chunked)
+        && !reply.headers.iter().any(|(n, _)| n == "content-length")
+    {
+        response = response.header(header::CONTENT_LENGTH, length);
+    }
+    let mut parts = vec![];
+    let (first, stop) = match &reply.fault {
+        Fault::CutAfter(at) | Fault::StopAfter(at, _) => (*at, true),
+        Fault::None | Fault::Chunked => (length, false),
+    };
+    parts.push(Bytes::from(reply.body[..first].to_vec()));
+    if stop {
+        parts.push(Bytes::from(reply.body[first..].to_vec()));
+    }
+    let cut = matches!(reply.fault, Fault::CutAfter(_));
+    let wait = match reply.fault {
+        Fault::StopAfter(_, notify) => Some(Box::pin(async move { notify.notified().await })
+            as Pin<Box<dyn Future<Output = ()> + Send>>),
+        _ => None,
+    };
+    response
+        .body(Sent {
+            parts: parts.into_iter(),
+            sent: 0,
+            wait,
+            cut,
+        })
+        .unwrap()
+}
+
+pub(crate) struct Sent {
+    parts: std::vec::IntoIter<Bytes>,
+    sent: usize,
+    wait: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    cut: bool,
+}
+
+impl Body for Sent {
+    type Data = Bytes;
+    type Error = &'static str;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        if self.sent == 1 {
+            if self.cut {
+                return Poll::Ready(Some(Err("cut")));
+            }
+            if let Some(wait) = &mut self.wait {
+                if wait.as_mut().poll(context).is_pending() {
+                    return Poll::Pending;
+                }
+                self.wait = None;
+            }
+        }
+        self.sent += 1;
+        Poll::Ready(self.parts.next().map(|bytes| Ok(Frame::data(bytes))))
+    }
+}
+
+/// What a registry has: blobs, and names of manifests.
+#[derive(Clone, Default)]
+pub(crate) struct Content {
+    pub(crate) blobs: Blobs,
+    /// Tags with the digests and media types of their manifests.
+    pub(crate) tags: BTreeMap<String, String>,
+}
+
+impl Content {
+    /// The usual answers, for the repository `team/app`.
+    pub(crate) fn answer(&self, asked: &Asked) -> Reply {
+        let Some(path) = asked.path.strip_prefix("/v2/") else {
+            return Reply::new(404, "no registry here");
+        };
+        if path.is_empty() {
+            return Reply::new(200, "{}");
+        }
+        let missing = r#"{"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]}"#;
+        if let Some(name) = path.strip_prefix("team/app/manifests/") {
+            let digest = self.tags.get(name).map_or(name, String::as_str);
+            let Some(bytes) = self.blobs.0.get(digest) else {
+                return Reply::new(404, missing);
+            };
+            let json: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+            let media_type = json["mediaType"].as_str().unwrap().to_owned();
+            return Reply::new(200, bytes.clone())
+                .with("content-type", &media_type)
+                .with("docker-content-digest", digest);
+        }
+        if let Some(digest) = path.strip_prefix("team/app/blobs/")
+            && let Some(bytes) = self.blobs.0.get(digest)
+        {
+            return Reply::new(200, bytes.clone());
+        }
+        Reply::new(404, r#"{"errors":[{"code":"BLOB_UNKNOWN"}]}"#)
+    }
+}

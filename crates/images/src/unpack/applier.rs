@@ -1,0 +1,432 @@
+//! One entry after the other.
+
+use std::{
+    ffi::CString,
+    io::Read,
+    os::fd::{AsFd as _, OwnedFd},
+};
+
+use rustix::{
+    fs::{self, AtFlags, FileType, Mode, OFlags},
+    io::Errno,
+};
+
+use super::{
+    Applied, FolderAttributes, UnpackError, UnpackLimits, attributes,
+    name::{Name, shown},
+    place::{Failed, Place, is_whiteout},
+    whiteout::{Meaning, meaning},
+};
+use crate::{
+    Usage,
+    archive::{Archive, Entry, Kind},
+    tree,
+};
+
+const BUFFER: usize = 128 * 1024;
+/// The disk is asked for its free space each time that so much was written.
+const CHECK_BYTES: u64 = 16 << 20;
+const CHECK_ENTRIES: u64 = 1024;
+/// More devices are left out without a note.
+const MAX_LEFT_OUT: usize = 100;
+/// What a file's content is rounded up to.
+const DISK_BLOCK: u64 = 4096;
+
+/// Character devices that every container has anyway: major, minor.
+const HARMLESS: [(u32, u32); 8] = [
+    (1, 3), // null
+    (1, 5), // zero
+    (1, 7), // full
+    (1, 8), // random
+    (1, 9), // urandom
+    (5, 0), // tty
+    (5, 1), // console
+    (5, 2), // ptmx
+];
+
+pub(super) struct Applier<'a> {
+    place: Place,
+    limits: &'a UnpackLimits,
+    usage: Usage,
+    root: Option<FolderAttributes>,
+    left_out: Vec<String>,
+    entries: u64,
+    unchecked: u64,
+    buffer: Vec<u8>,
+}
+
+type Result<T> = std::result::Result<T, UnpackError>;
+
+impl<'a> Applier<'a> {
+    pub(super) fn new(root: OwnedFd, limits: &'a UnpackLimits) -> Self {
+        Self {
+            place: Place::new(root, limits.depth),
+            limits,
+            usage: Usage::default(),
+            root: None,
+            left_out: Vec::new(),
+            entries: 0,
+            unchecked: CHECK_BYTES,
+            buffer: vec![0; BUFFER],
+        }
+    }
+
+    pub(super) fn apply<R: Read>(&mut self, entry: &Entry, content: &mut Archive<R>) -> Result<()> {
+        self.entries += 1;
+        if self.entries > self.limits.entries {
+            return Err(UnpackError::Bomb("it has more entries than allowed"));
+        }
+        if self.entries.is_multiple_of(CHECK_ENTRIES) {
+            self.check_space()?;
+        }
+        let hostile = |why| UnpackError::Hostile {
+            path: shown(&entry.path),
+            why,
+        };
+        let name = Name::parse(&entry.path, self.limits.depth).map_err(hostile)?;
+        if name.is_root() {
+            return match entry.kind {
+                Kind::Directory => self.root_folder(entry),
+                _ => Err(hostile("it is in the place of the layer itself")),
+            };
+        }
+        let (parent, last) = name.split();
+        match meaning(last) {
+            Meaning::Plain => {}
+            Meaning::Nonsense => return Err(hostile("it hides nothing that can be")),
+            Meaning::Note => return Ok(()),
+            Meaning::Gone(gone) => return self.hide(&name, parent, gone),
+            Meaning::Opaque => {
+                let folder = failing(&name, self.place.folder(parent))?;
+                return disk(&name, "hide what is below", attributes::make_opaque(folder));
+            }
+        }
+        if attributes::owner(entry).is_none() {
+            return Err(hostile("its owner is none that can be"));
+        }
+        if matches!(entry.kind, Kind::CharDevice | Kind::BlockDevice) && !is_harmless(entry) {
+            if name.as_bytes().starts_with(b"dev/") {
+                if self.left_out.len() < MAX_LEFT_OUT {
+                    self.left_out.push(name.shown());
+                }
+                return Ok(());
+            }
+            return Err(hostile("it is a device that reaches beyond a container"));
+        }
+        match entry.kind {
+            Kind::Directory => self.folder(&name, entry),
+            Kind::File => self.file(&name, entry, content),
+            Kind::HardLink => self.hard_link(&name, entry),
+            Kind::Symlink => {
+                if entry.link.is_empty() || entry.link.contains(&0) {
+                    return Err(hostile("it leads nowhere"));
+                }
+                self.make(&name, entry, "make the link", |folder, last| {
+                    fs::symlinkat(entry.link.as_slice(), folder, last)
+                })?;
+                // Paths through it lead elsewhere from now on.
+                self.place.forget();
+                Ok(())
+            }
+            Kind::Fifo => self.node(&name, entry, FileType::Fifo),
+            Kind::CharDevice => self.node(&name, entry, FileType::CharacterDevice),
+            Kind::BlockDevice => Err(hostile("it is a device that reaches beyond a container")),
+        }
+    }
+
+    /// What became of all of it.
+    pub(super) fn finish(mut self) -> Result<Applied> {
+        failing(&Name::default(), self.place.finish())?;
+        Ok(Applied {
+            usage: self.usage,
+            root: self.root,
+            implicit: self.place.implicit.into_iter().collect(),
+            left_out: self.left_out,
+        })
+    }
+
+    fn root_folder(&mut self, entry: &Entry) -> Result<()> {
+        let name = Name::default();
+        let Some(owner) = attributes::owner(entry) else {
+            return Err(UnpackError::Hostile {
+                path: shown(&entry.path),
+                why: "its owner is none that can be",
+            });
+        };
+        let set = attributes::set_open(self.place.root().as_fd(), entry, owner);
+        set.map_err(|(step, error)| error_of(&name, step, error))?;
+        self.root = Some(FolderAttributes {
+            mode: entry.mode,
+            uid: owner.0.as_raw(),
+            gid: owner.1.as_raw(),
+        });
+        let place = failing(&name, self.place.folder(b"")).map(drop);
+        place?;
+        self.place.set_times(b"", attributes::times(entry));
+        Ok(())
+    }
+
+    /// Makes a whiteout, unless the layer itself has the name: that hides the one below anyway,
+    /// and a folder hides all that is in it.
+    fn hide(&mut self, entry: &Name, parent: &[u8], gone: &[u8]) -> Result<()> {
+        let folder = failing(entry, self.place.folder(parent))?;
+        let none = Mode::empty();
+        match fs::mknodat(folder, gone, FileType::CharacterDevice, none, 0) {
+            Err(Errno::EXIST) => {}
+            made => {
+                disk(entry, "make the whiteout", made)?;
+                self.usage.inodes += 1;
+                return Ok(());
+            }
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match fs::openat(folder, gone, flags, none) {
+            Ok(own) => disk(entry, "hide what is below", attributes::make_opaque(own)),
+            Err(Errno::NOTDIR | Errno::LOOP) => Ok(()),
+            Err(error) => Err(error_of(entry, "hide what is below", error)),
+        }
+    }
+
+    fn folder(&mut self, name: &Name, entry: &Entry) -> Result<()> {
+        let (parent, last) = name.split();
+        let (mut was_gone, mut replaced) = (false, false);
+        let folder = failing(name, self.place.folder(parent))?;
+        let mode = Mode::from_raw_mode(0o700);
+        if let Err(error) = fs::mkdirat(folder, last, mode) {
+            if error != Errno::EXIST {
+                return Err(error_of(name, "make the folder", error));
+            }
+            let stat = fs::statat(folder, last, AtFlags::SYMLINK_NOFOLLOW);
+            let stat = disk(name, "look at", stat)?;
+            if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+                was_gone = is_whiteout(&stat);
+                replaced = true;
+                disk(
+                    name,
+                    "replace",
+                    fs::unlinkat(folder, last, AtFlags::empty()),
+                )?;
+                disk(name, "make the folder", fs::mkdirat(folder, last, mode))?;
+            }
+        } else {
+            self.usage.inodes += 1;
+            self.usage.bytes += DISK_BLOCK;
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let made = disk(name, "open", fs::openat(folder, last, flags, Mode::empty()))?;
+        if was_gone {
+            disk(name, "hide what is below", attributes::make_opaque(&made))?;
+        }
+        if let Some(owner) = attributes::owner(entry) {
+            let set = attributes::set_open(made.as_fd(), entry, owner);
+            set.map_err(|(step, error)| error_of(name, step, error))?;
+        }
+        if replaced {
+            self.place.forget();
+        }
+        self.place
+            .set_times(name.as_bytes(), attributes::times(entry));
+        let path = std::path::Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
+        self.place.implicit.remove(path);
+        Ok(())
+    }
+
+    fn file<R: Read>(
+        &mut self,
+        name: &Name,
+        entry: &Entry,
+        content: &mut Archive<R>,
+    ) -> Result<()> {
+        if entry.size > self.limits.bytes {
+            return Err(UnpackError::Bomb("one of its files is larger than allowed"));
+        }
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o600);
+        let file = self.place_of(name, "make the file", |folder, last| {
+            fs::openat(folder, last, flags, mode)
+        })?;
+        self.usage.inodes += 1;
+        match &entry.segments {
+            None => self.copy(name, &file, 0, entry.size, content)?,
+            Some(segments) => {
+                for segment in segments {
+                    self.copy(name, &file, segment.offset, segment.length, content)?;
+                }
+                disk(name, "size", fs::ftruncate(&file, entry.size))?;
+            }
+        }
+        if let Some(owner) = attributes::owner(entry) {
+            let set = attributes::set_open(file.as_fd(), entry, owner);
+            set.map_err(|(step, error)| error_of(name, step, error))?;
+        }
+        let set = fs::futimens(&file, &attributes::times(entry));
+        disk(name, "set the times of", set)
+    }
+
+    fn copy<R: Read>(
+        &mut self,
+        name: &Name,
+        file: &OwnedFd,
+        mut offset: u64,
+        length: u64,
+        content: &mut Archive<R>,
+    ) -> Result<()> {
+        let end = offset + length;
+        while offset < end {
+            let most = usize::try_from(end - offset).map_or(BUFFER, |left| left.min(BUFFER));
+            let read = content.read(&mut self.buffer[..most])?;
+            let mut at = 0;
+            while at < read {
+                let written = rustix::io::pwrite(file, &self.buffer[at..read], offset + at as u64);
+                match written {
+                    Err(Errno::INTR) => {}
+                    written => at += disk(name, "write", written)?,
+                }
+            }
+            offset += read as u64;
+            self.unchecked += read as u64;
+            if read == 0 {
+                // The reader itself says when the archive is cut; a map that ends early is none.
+                return Err(crate::archive::ArchiveError::Cut.into());
+            }
+            if self.unchecked >= CHECK_BYTES {
+                self.check_space()?;
+            }
+        }
+        self.usage.bytes += length.next_multiple_of(DISK_BLOCK);
+        Ok(())
+    }
+
+    fn hard_link(&mut self, name: &Name, entry: &Entry) -> Result<()> {
+        let hostile = |why| UnpackError::Hostile {
+            path: name.shown(),
+            why,
+        };
+        let target = Name::parse(&entry.link, self.limits.depth).map_err(hostile)?;
+        if target.is_root() {
+            return Err(hostile("it is another name of the layer itself"));
+        }
+        if target == *name {
+            return Ok(());
+        }
+        let (parent, last) = target.split();
+        let missing = |error| match error {
+            Errno::NOENT | Errno::NOTDIR => {
+                hostile("it is another name of something that is not in the layer")
+            }
+            error => error_of(name, "find what is linked by", error),
+        };
+        let from = self.place.open(parent).map_err(missing)?;
+        let stat = fs::statat(&from, last, AtFlags::SYMLINK_NOFOLLOW).map_err(missing)?;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+            return Err(hostile("it is another name of a folder"));
+        }
+        self.place_of(name, "make the link", |folder, to| {
+            fs::linkat(&from, last, folder, to, AtFlags::empty())
+        })
+    }
+
+    fn node(&mut self, name: &Name, entry: &Entry, kind: FileType) -> Result<()> {
+        let (major, minor) = entry.device;
+        let device = fs::makedev(major, minor);
+        self.make(name, entry, "make the node", |folder, last| {
+            fs::mknodat(folder, last, kind, Mode::from_raw_mode(0o600), device)
+        })
+    }
+
+    /// Makes something that has no content.
+    fn make(
+        &mut self,
+        name: &Name,
+        entry: &Entry,
+        step: &'static str,
+        make: impl Fn(&OwnedFd, &[u8]) -> std::result::Result<(), Errno>,
+    ) -> Result<()> {
+        self.place_of(name, step, make)?;
+        self.usage.inodes += 1;
+        let (parent, last) = name.split();
+        let folder = failing(name, self.place.folder(parent))?;
+        if let Some(owner) = attributes::owner(entry) {
+            let set = attributes::set_at(folder, last, entry, owner);
+            set.map_err(|(step, error)| error_of(name, step, error))?;
+        }
+        Ok(())
+    }
+
+    /// Makes something, in the place of what is there, if there is something.
+    fn place_of<T>(
+        &mut self,
+        name: &Name,
+        step: &'static str,
+        make: impl Fn(&OwnedFd, &[u8]) -> std::result::Result<T, Errno>,
+    ) -> Result<T> {
+        let (parent, last) = name.split();
+        let folder = failing(name, self.place.folder(parent))?;
+        match make(folder, last) {
+            Err(Errno::EXIST) => {}
+            made => return disk(name, step, made),
+        }
+        let last_name = CString::new(last).map_err(|_| error_of(name, step, Errno::INVAL))?;
+        tree::remove_at(folder, &last_name).map_err(|source| UnpackError::Disk {
+            step: "replace",
+            path: name.shown(),
+            source,
+        })?;
+        // It may have been a folder, or a link, on the way to others.
+        self.place.forget();
+        let folder = failing(name, self.place.folder(parent))?;
+        disk(name, step, make(folder, last))
+    }
+
+    fn check_space(&mut self) -> Result<()> {
+        self.unchecked = 0;
+        let stat = fs::fstatvfs(self.place.root());
+        let stat = disk(&Name::default(), "ask for the free space of", stat)?;
+        if stat.f_bavail.saturating_mul(stat.f_frsize) < self.limits.spare_bytes {
+            return Err(UnpackError::NoSpace("the disk is nearly full"));
+        }
+        if stat.f_files > 0 && stat.f_ffree < self.limits.spare_inodes {
+            return Err(UnpackError::NoSpace("the disk has nearly no free inodes"));
+        }
+        Ok(())
+    }
+}
+
+use std::os::unix::ffi::OsStrExt as _;
+
+fn is_harmless(entry: &Entry) -> bool {
+    // 0:0 is what overlayfs itself takes for a whiteout.
+    let is_whiteout = entry.device == (0, 0);
+    entry.kind == Kind::CharDevice && (is_whiteout || HARMLESS.contains(&entry.device))
+}
+
+fn failing<T>(name: &Name, found: std::result::Result<T, Failed>) -> Result<T> {
+    found.map_err(|Failed(step, error)| match error {
+        Errno::NOTDIR => UnpackError::Hostile {
+            path: name.shown(),
+            why: "something in its path is not a folder",
+        },
+        Errno::TOOBIG => UnpackError::Bomb("it has too many folders without entries of their own"),
+        Errno::LOOP => UnpackError::Hostile {
+            path: name.shown(),
+            why: "the links in its path lead in a ring",
+        },
+        error => error_of(name, step, error),
+    })
+}
+
+fn disk<T>(name: &Name, step: &'static str, done: std::result::Result<T, Errno>) -> Result<T> {
+    done.map_err(|error| error_of(name, step, error))
+}
+
+fn error_of(name: &Name, step: &'static str, error: Errno) -> UnpackError {
+    match error {
+        Errno::NOSPC | Errno::DQUOT => UnpackError::NoSpace("the disk is full"),
+        error => UnpackError::Disk {
+            step,
+            path: name.shown(),
+            source: error.into(),
+        },
+    }
+}

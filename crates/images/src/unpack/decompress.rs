@@ -1,0 +1,131 @@
+//! From what was downloaded to the plain archive.
+
+use std::{
+    io::{self, BufRead, BufReader, Read},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use super::UnpackLimits;
+
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// Frames that decompressors pass over begin with one of sixteen numbers.
+const ZSTD_SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
+/// The window, as a power of two, that a stream may ask for: 64 MiB. The writers of layers stay
+/// below; the memory is this program's.
+const ZSTD_WINDOW: u32 = 26;
+const BUFFER: usize = 64 * 1024;
+
+/// Bytes that came so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Counter(Arc<AtomicU64>);
+
+impl Counter {
+    pub(super) fn add(&self, bytes: u64) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The plain stream. Looks at the first bytes, because media types are often wrong.
+pub(super) fn plain<'a>(source: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
+    let mut source = BufReader::with_capacity(BUFFER, source);
+    let mut start = Vec::new();
+    // One byte may come alone.
+    while start.len() < 4 {
+        let mut byte = [0];
+        match source.read(&mut byte) {
+            Ok(0) => break,
+            Ok(_) => start.push(byte[0]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let form = Form::of(&start);
+    let whole = io::Cursor::new(start).chain(source);
+    match form {
+        Form::Gzip => Ok(Box::new(flate2::bufread::MultiGzDecoder::new(whole))),
+        Form::Zstd => zstd_stream(whole),
+        Form::Plain => Ok(Box::new(whole)),
+    }
+}
+
+/// How a stream is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Plain,
+    Gzip,
+    Zstd,
+}
+
+impl Form {
+    /// By its first four bytes.
+    pub(super) fn of(start: &[u8]) -> Self {
+        let is_skippable = start.ends_with(&ZSTD_SKIPPABLE)
+            && start.len() == 4
+            && start.first().is_some_and(|byte| byte & 0xf0 == 0x50);
+        if start.starts_with(&GZIP) {
+            Self::Gzip
+        } else if start == ZSTD || is_skippable {
+            Self::Zstd
+        } else {
+            Self::Plain
+        }
+    }
+}
+
+fn zstd_stream<'a>(source: impl BufRead + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
+    let mut decoder = zstd::Decoder::with_buffer(source)?;
+    decoder.window_log_max(ZSTD_WINDOW)?;
+    Ok(Box::new(decoder))
+}
+
+/// Why a plain stream was given up.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Bomb(pub(super) &'static str);
+
+/// A plain stream that may not become too large, by itself or compared to what came.
+pub(super) struct Bounded<R> {
+    plain: R,
+    arrived: Counter,
+    passed: u64,
+    most: u64,
+    ratio: u64,
+    ratio_from: u64,
+}
+
+impl<R> Bounded<R> {
+    pub(super) fn new(plain: R, arrived: Counter, limits: &UnpackLimits) -> Self {
+        Self {
+            plain,
+            arrived,
+            passed: 0,
+            most: limits.bytes,
+            ratio: limits.ratio,
+            ratio_from: limits.ratio_from,
+        }
+    }
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.plain.read(buffer)?;
+        self.passed += read as u64;
+        if self.passed > self.most {
+            return Err(io::Error::other(Bomb("it is larger than allowed")));
+        }
+        let most = self.arrived.get().saturating_mul(self.ratio);
+        if self.passed > self.ratio_from && self.passed > most {
+            let why = "it is out of all proportion to its compressed size";
+            return Err(io::Error::other(Bomb(why)));
+        }
+        Ok(read)
+    }
+}

@@ -1,0 +1,150 @@
+//! What only Linux has: namespaces, devices, kernel parameters, hidden paths.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{LinuxResources, Seccomp, nullable::nullable};
+
+/// `linux` of `config.json`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Linux {
+    /// Namespaces made or joined; a kind that is missing stays the runtime's own.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    pub namespaces: Vec<Namespace>,
+    /// User IDs of the user namespace.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    pub uid_mappings: Vec<IdMapping>,
+    /// Group IDs of the user namespace.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    pub gid_mappings: Vec<IdMapping>,
+    /// Device nodes made in addition to the ones every container has.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<Device>,
+    /// The container's cgroup: `/path` for cgroupfs, `slice:prefix:name` for systemd.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cgroups_path: Option<String>,
+    /// Limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources: Option<LinuxResources>,
+    /// Propagation of the root mount: `rprivate`, `rslave` or `rshared`; empty is `rprivate`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub rootfs_propagation: String,
+    /// Filter of system calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seccomp: Option<Seccomp>,
+    /// Kernel parameters, written inside of the container's own namespaces only.
+    #[serde(
+        deserialize_with = "nullable",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
+    pub sysctl: BTreeMap<String, String>,
+    /// Paths inside that can't be read. A path that is missing is no error.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    pub masked_paths: Vec<String>,
+    /// Paths inside that can't be written. A path that is missing is no error.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    pub readonly_paths: Vec<String>,
+    /// SELinux label of the mounts; empty for none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub mount_label: String,
+}
+
+impl Linux {
+    /// The namespace of that kind, if the container does not simply stay in the runtime's.
+    #[must_use]
+    pub fn namespace(&self, kind: NamespaceKind) -> Option<&Namespace> {
+        self.namespaces.iter().find(|one| one.kind == kind)
+    }
+}
+
+/// A namespace that is joined or made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Namespace {
+    /// Its kind.
+    #[serde(rename = "type")]
+    pub kind: NamespaceKind,
+    /// The file of the namespace to join; `None` makes a new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+}
+
+/// Kinds of namespaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NamespaceKind {
+    /// Process IDs.
+    Pid,
+    /// Network devices, addresses, sockets.
+    Network,
+    /// Mounts.
+    Mount,
+    /// System V IPC and POSIX message queues.
+    Ipc,
+    /// Host and domain name.
+    Uts,
+    /// User and group IDs, capabilities.
+    User,
+    /// The root of the visible cgroups.
+    Cgroup,
+    /// Offsets of the monotonic clocks.
+    Time,
+}
+
+/// A range of IDs of a user namespace or an idmapped mount.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IdMapping {
+    /// The first ID inside.
+    #[serde(rename = "containerID")]
+    pub container_id: u32,
+    /// The first ID outside.
+    #[serde(rename = "hostID")]
+    pub host_id: u32,
+    /// How many.
+    pub size: u32,
+}
+
+/// A device node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Device {
+    /// Absolute path inside.
+    pub path: PathBuf,
+    /// Its kind.
+    #[serde(rename = "type")]
+    pub kind: DeviceKind,
+    /// Major number; 0 for a FIFO.
+    #[serde(default)]
+    pub major: i64,
+    /// Minor number; 0 for a FIFO.
+    #[serde(default)]
+    pub minor: i64,
+    /// Permission bits; `None` is 0666.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_mode: Option<u32>,
+    /// Owner inside; `None` is 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// Group inside; `None` is 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gid: Option<u32>,
+}
+
+/// Kinds of device nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum DeviceKind {
+    /// A character device.
+    #[serde(rename = "c", alias = "u")]
+    Char,
+    /// A block device.
+    #[serde(rename = "b")]
+    Block,
+    /// A named pipe.
+    #[serde(rename = "p")]
+    Fifo,
+    /// Every device: in rules of the devices cgroup only.
+    #[serde(rename = "a")]
+    All,
+}

@@ -1,0 +1,12 @@
+//! Go writes `null` where a list or map has nothing in it.
+
+use serde::{Deserialize, Deserializer};
+
+/// Reads `null` as the empty value.
+pub(crate) fn nullable<'de, D, T>(from: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}

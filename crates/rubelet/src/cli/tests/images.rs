@@ -1,0 +1,219 @@
+//! `rubelet image` in front of a runtime on a socket.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    thread::JoinHandle,
+};
+
+use async_trait::async_trait;
+use rubelet_cri::{
+    CriError, CriErrorKind, CriResult, ImageLoader, ImageService, RuntimeService, v1,
+};
+use rubelet_cri_grpc::serve_loading;
+use tempfile::TempDir;
+use tokio::{net::UnixListener, sync::oneshot};
+
+use super::fixture::{Ended, Screens, type_words};
+
+const ID: &str = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+
+/// One image, and whatever is loaded or pulled.
+#[derive(Default)]
+struct Images {
+    removed: Mutex<Vec<String>>,
+}
+
+impl Images {
+    fn busybox() -> v1::Image {
+        v1::Image {
+            id: ID.to_owned(),
+            repo_tags: vec!["example.com/busybox:1".to_owned()],
+            size: 4_300_000,
+            ..Default::default()
+        }
+    }
+}
+
+impl RuntimeService for Images {}
+
+#[async_trait]
+impl ImageService for Images {
+    async fn list_images(&self, _: v1::ListImagesRequest) -> CriResult<v1::ListImagesResponse> {
+        let images = vec![Self::busybox()];
+        Ok(v1::ListImagesResponse { images })
+    }
+
+    async fn image_status(
+        &self,
+        request: v1::ImageStatusRequest,
+    ) -> CriResult<v1::ImageStatusResponse> {
+        let name = request.image.unwrap_or_default().image;
+        let info = [("config".to_owned(), r#"{"User":"7"}"#.to_owned())];
+        Ok(v1::ImageStatusResponse {
+            image: name.contains("busybox").then(Self::busybox),
+            info: if request.verbose {
+                info.into()
+            } else {
+                [].into()
+            },
+        })
+    }
+
+    async fn pull_image(&self, request: v1::PullImageRequest) -> CriResult<v1::PullImageResponse> {
+        let image_ref = request.image.unwrap_or_default().image;
+        match image_ref.contains("secret") {
+            true => Err(CriError::new(
+                "PullImage",
+                CriErrorKind::Other(rubelet_cri::Code::Unauthenticated),
+                "the registry wants a password",
+            )),
+            false => Ok(v1::PullImageResponse { image_ref }),
+        }
+    }
+
+    async fn remove_image(
+        &self,
+        request: v1::RemoveImageRequest,
+    ) -> CriResult<v1::RemoveImageResponse> {
+        let name = request.image.unwrap_or_default().image;
+        self.removed.lock().unwrap().push(name);
+        Ok(v1::RemoveImageResponse {})
+    }
+}
+
+#[async_trait]
+impl ImageLoader for Images {
+    async fn load(&self, path: PathBuf) -> CriResult<Vec<String>> {
+        Ok(vec![path.display().to_string()])
+    }
+}
+
+/// A runtime with images on a socket, in a thread of its own.
+struct Served {
+    images: Arc<Images>,
+    folder: TempDir,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Served {
+    fn start(loads: bool) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("cri.sock");
+        let images = Arc::new(Images::default());
+        let (stop, stopped) = oneshot::channel();
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let service = Arc::clone(&images);
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let listener = UnixListener::bind(&socket).unwrap();
+                ready.send(()).unwrap();
+                let loader = loads.then(|| Arc::clone(&service) as _);
+                let services = (Arc::clone(&service) as _, service);
+                let shutdown = async {
+                    let _ = stopped.await;
+                };
+                serve_loading(listener, services.0, services.1, loader, shutdown).await;
+            });
+        });
+        is_ready.recv().unwrap();
+        Self {
+            images,
+            folder,
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+
+    fn type_in(&self, command: &str) -> Ended {
+        let socket = self.folder.path().join("cri.sock");
+        let socket = ["--runtime-socket", socket.to_str().unwrap()];
+        let words = std::iter::once("image").chain(command.split_whitespace());
+        let words = words.chain(socket).map(str::to_owned).collect();
+        type_words(words, &Screens::default(), false)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        let ended = self.thread.take().map(JoinHandle::join);
+        assert!(ended.is_none_or(|ended| ended.is_ok()) || std::thread::panicking());
+    }
+}
+
+#[test]
+fn images_are_listed_shown_and_removed() {
+    let served = Served::start(true);
+    assert_eq!(
+        served.type_in("ls").data(),
+        "IMAGE                 TAG   IMAGE ID       SIZE\n\
+         example.com/busybox   1     aaaaaaaaaaaa   4.30MB\n"
+    );
+    assert_eq!(served.type_in("ls -q").data(), format!("{ID}\n"));
+    let shown: serde_json::Value =
+        serde_json::from_str(&served.type_in("inspect busybox").data()).unwrap();
+    assert_eq!(shown[0]["id"], ID);
+    assert_eq!(shown[0]["config"]["User"], "7");
+    assert_eq!(
+        served.type_in("rm busybox").data(),
+        "example.com/busybox:1\n"
+    );
+    assert_eq!(*served.images.removed.lock().unwrap(), ["busybox"]);
+}
+
+#[test]
+fn an_image_that_is_not_there_does_not_keep_the_others_from_being_removed() {
+    let served = Served::start(true);
+    let ended = served.type_in("rm nothing busybox");
+    assert_eq!((ended.code, &*ended.out), (1, "example.com/busybox:1\n"));
+    assert_eq!(
+        ended.err,
+        "error: there is no image \"nothing\"; `rubelet image ls` lists those that are there\n"
+    );
+}
+
+#[test]
+fn pulling_tells_the_registrys_reason() {
+    let served = Served::start(true);
+    assert_eq!(served.type_in("pull a:1").data(), "a:1\n");
+    let error = served.type_in("pull secret:1").error(1);
+    assert!(error.contains("the registry wants a password"), "{error}");
+    let usage = served.type_in("pull a:1 --username me").error(2);
+    assert!(usage.contains("--password-stdin"), "{usage}");
+}
+
+#[test]
+fn files_are_loaded_by_their_whole_path_where_the_runtime_can() {
+    let served = Served::start(true);
+    let here = std::env::current_dir().unwrap();
+    assert_eq!(
+        served.type_in("load a.tar").data(),
+        format!("{}\n", here.join("a.tar").display())
+    );
+    let other = Served::start(false);
+    let error = other.type_in("load a.tar").error(1);
+    assert!(error.contains("can't load archives"), "{error}");
+}
+
+#[test]
+fn a_socket_that_is_named_and_not_there_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("none.sock");
+    let words = ["image", "ls", "--runtime-socket", socket.to_str().unwrap()];
+    let ended = type_words(
+        words.map(str::to_owned).to_vec(),
+        &Screens::default(),
+        false,
+    );
+    let error = ended.error(1);
+    assert!(
+        error.starts_with("error: no runtime can be reached on "),
+        "{error}"
+    );
+}

@@ -1,0 +1,304 @@
+//! Capabilities: their names, and which of them a container gets.
+
+use rubelet_cri::v1;
+use rubelet_oci::Capabilities;
+
+use crate::Refusal;
+
+/// Names in the order of their numbers, without `CAP_`.
+const NAMES: [&str; 41] = [
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "DAC_READ_SEARCH",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "SETGID",
+    "SETUID",
+    "SETPCAP",
+    "LINUX_IMMUTABLE",
+    "NET_BIND_SERVICE",
+    "NET_BROADCAST",
+    "NET_ADMIN",
+    "NET_RAW",
+    "IPC_LOCK",
+    "IPC_OWNER",
+    "SYS_MODULE",
+    "SYS_RAWIO",
+    "SYS_CHROOT",
+    "SYS_PTRACE",
+    "SYS_PACCT",
+    "SYS_ADMIN",
+    "SYS_BOOT",
+    "SYS_NICE",
+    "SYS_RESOURCE",
+    "SYS_TIME",
+    "SYS_TTY_CONFIG",
+    "MKNOD",
+    "LEASE",
+    "AUDIT_WRITE",
+    "AUDIT_CONTROL",
+    "SETFCAP",
+    "MAC_OVERRIDE",
+    "MAC_ADMIN",
+    "SYSLOG",
+    "WAKE_ALARM",
+    "BLOCK_SUSPEND",
+    "AUDIT_READ",
+    "PERFMON",
+    "BPF",
+    "CHECKPOINT_RESTORE",
+];
+
+/// What a container has that asks for nothing, as docker and containerd have it.
+const DEFAULT: [&str; 14] = [
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FSETID",
+    "FOWNER",
+    "MKNOD",
+    "NET_RAW",
+    "SETGID",
+    "SETUID",
+    "SETFCAP",
+    "SETPCAP",
+    "NET_BIND_SERVICE",
+    "SYS_CHROOT",
+    "KILL",
+    "AUDIT_WRITE",
+];
+
+/// A set of capabilities, in the kernel's own form: bit n is capability n.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CapSet(u64);
+
+impl CapSet {
+    /// None.
+    pub const EMPTY: Self = Self(0);
+    /// Every one that has a name.
+    pub const ALL: Self = Self((1 << NAMES.len()) - 1);
+
+    /// The set of the kernel's bits, as in `CapBnd` of `/proc/self/status`. Bits without a name
+    /// are left out.
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits & Self::ALL.0)
+    }
+
+    /// The kernel's bits.
+    #[must_use]
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Those of `names` that exist, with or without `CAP_`, in any case.
+    pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut set = Self::EMPTY;
+        for bit in names.into_iter().filter_map(bit) {
+            set.0 |= bit;
+        }
+        set
+    }
+
+    /// Whether that capability is in the set.
+    #[must_use]
+    pub fn has(self, name: &str) -> bool {
+        bit(name).is_some_and(|bit| self.0 & bit != 0)
+    }
+
+    /// Those of both.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Those that are in both.
+    #[must_use]
+    pub const fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Those that are not in `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// The names with `CAP_`, by number.
+    #[must_use]
+    pub fn names(self) -> Vec<String> {
+        NAMES
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| self.0 & (1 << number) != 0)
+            .map(|(_, name)| format!("CAP_{name}"))
+            .collect()
+    }
+}
+
+fn bit(name: &str) -> Option<u64> {
+    let upper = name.to_ascii_uppercase();
+    let bare = upper.strip_prefix("CAP_").unwrap_or(&upper);
+    let number = NAMES.iter().position(|known| *known == bare)?;
+    Some(1 << number)
+}
+
+/// The sets of a container: what it asks for, never more than `available`, the agent's own.
+///
+/// `ALL` is taken first and single names after it, additions before removals. Inheritable and
+/// ambient sets stay empty unless ambient capabilities are asked for, which go into all sets: the
+/// kernel demands it.
+///
+/// # Errors
+/// A name that is no capability, or one that the agent does not have itself.
+pub fn container(
+    security: &v1::LinuxContainerSecurityContext,
+    available: CapSet,
+) -> Result<Capabilities, Refusal> {
+    let (granted, ambient) = if security.privileged {
+        (available, CapSet::EMPTY)
+    } else {
+        chosen(security.capabilities.as_ref(), available)?
+    };
+    let granted = granted.union(ambient);
+    Ok(Capabilities {
+        bounding: granted.names(),
+        effective: granted.names(),
+        permitted: granted.names(),
+        inheritable: ambient.names(),
+        ambient: ambient.names(),
+    })
+}
+
+fn chosen(wanted: Option<&v1::Capability>, available: CapSet) -> Result<(CapSet, CapSet), Refusal> {
+    let mut granted = CapSet::of(DEFAULT).intersection(available);
+    let Some(wanted) = wanted else {
+        return Ok((granted, CapSet::EMPTY));
+    };
+    let all = |names: &[String]| names.iter().any(|name| name.eq_ignore_ascii_case("ALL"));
+    if all(&wanted.add_capabilities) {
+        granted = available;
+    }
+    if all(&wanted.drop_capabilities) {
+        granted = CapSet::EMPTY;
+    }
+    let added = named(&wanted.add_capabilities, "add_capabilities", available)?;
+    let dropped = CapSet::of(wanted.drop_capabilities.iter().map(String::as_str));
+    granted = granted.union(added).without(dropped);
+    let ambient = if all(&wanted.add_ambient_capabilities) {
+        available
+    } else {
+        named(
+            &wanted.add_ambient_capabilities,
+            "add_ambient_capabilities",
+            available,
+        )?
+    };
+    Ok((granted, ambient.without(dropped)))
+}
+
+fn named(names: &[String], list: &str, available: CapSet) -> Result<CapSet, Refusal> {
+    let mut set = CapSet::EMPTY;
+    for name in names
+        .iter()
+        .filter(|name| !name.eq_ignore_ascii_case("ALL"))
+    {
+        let refuse = |message: String| {
+            Refusal::new(
+                format!("linux.security_context.capabilities.{list}"),
+                message,
+            )
+        };
+        let one = CapSet::of([name.as_str()]);
+        if one == CapSet::EMPTY {
+            return Err(refuse(format!("there is no capability {name:?}")));
+        }
+        if one.intersection(available) == CapSet::EMPTY {
+            return Err(refuse(format!(
+                "{name} can't be given: the agent does not have it itself on this host"
+            )));
+        }
+        set = set.union(one);
+    }
+    Ok(set)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(add: &[&str], drop: &[&str], ambient: &[&str]) -> v1::LinuxContainerSecurityContext {
+        let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        v1::LinuxContainerSecurityContext {
+            capabilities: Some(v1::Capability {
+                add_capabilities: list(add),
+                drop_capabilities: list(drop),
+                add_ambient_capabilities: list(ambient),
+            }),
+            ..Default::default()
+        }
+    }
+
+    fn granted(add: &[&str], drop: &[&str]) -> CapSet {
+        let sets = container(&wanted(add, drop, &[]), CapSet::ALL).unwrap();
+        assert_eq!(sets.bounding, sets.effective);
+        assert_eq!(sets.bounding, sets.permitted);
+        assert!(sets.ambient.is_empty() && sets.inheritable.is_empty());
+        CapSet::of(sets.bounding.iter().map(String::as_str))
+    }
+
+    #[test]
+    fn names_stand_at_the_kernels_numbers() {
+        for (name, number) in [
+            ("CHOWN", 0),
+            ("SYS_ADMIN", 21),
+            ("SETFCAP", 31),
+            ("CHECKPOINT_RESTORE", 40),
+        ] {
+            assert_eq!(CapSet::of([name]).bits(), 1 << number);
+        }
+        assert_eq!(CapSet::of(["cap_kill"]).names(), ["CAP_KILL"]);
+        assert_eq!(CapSet::from_bits(u64::MAX), CapSet::ALL);
+    }
+
+    #[test]
+    fn all_comes_first_and_single_names_after_it() {
+        assert_eq!(granted(&[], &[]), CapSet::of(DEFAULT));
+        assert_eq!(granted(&[], &["ALL"]), CapSet::EMPTY);
+        assert_eq!(granted(&["NET_ADMIN"], &["ALL"]), CapSet::of(["NET_ADMIN"]));
+        assert_eq!(
+            granted(&["all"], &["CHOWN"]),
+            CapSet::ALL.without(CapSet::of(["CHOWN"]))
+        );
+        assert_eq!(granted(&["ALL"], &["ALL"]), CapSet::EMPTY);
+        assert!(!granted(&["NET_ADMIN"], &["NET_ADMIN"]).has("NET_ADMIN"));
+        assert_eq!(granted(&[], &["NO_SUCH"]), CapSet::of(DEFAULT));
+    }
+
+    #[test]
+    fn nobody_gets_more_than_the_agent_has() {
+        let available = CapSet::of(["CHOWN", "KILL"]);
+        let privileged = v1::LinuxContainerSecurityContext {
+            privileged: true,
+            ..Default::default()
+        };
+        let sets = container(&privileged, available).unwrap();
+        assert_eq!(sets.bounding, ["CAP_CHOWN", "CAP_KILL"]);
+        assert!(container(&wanted(&["SYS_TIME"], &[], &[]), available).is_err());
+        assert!(container(&wanted(&["NO_SUCH"], &[], &[]), CapSet::ALL).is_err());
+    }
+
+    #[test]
+    fn ambient_capabilities_are_in_every_set() {
+        let sets = container(&wanted(&[], &["ALL"], &["NET_BIND_SERVICE"]), CapSet::ALL).unwrap();
+        for set in [
+            &sets.bounding,
+            &sets.permitted,
+            &sets.effective,
+            &sets.inheritable,
+            &sets.ambient,
+        ] {
+            assert_eq!(*set, ["CAP_NET_BIND_SERVICE"]);
+        }
+    }
+}

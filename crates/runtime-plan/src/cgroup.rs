@@ -1,0 +1,155 @@
+//! Where a container's cgroup is.
+
+use rubelet_base::cgroup::{CgroupPath, CgroupPathError};
+
+use crate::{Refusal, host::CgroupDriver};
+
+/// What the names of scopes begin with.
+const PREFIX: &str = "rubelet";
+/// Where containers go whose pod has no cgroup of its own.
+const DEFAULT_PARENT: &str = "/rubelet/pods";
+/// The same with systemd.
+const DEFAULT_SLICE: &str = "rubelet-pods.slice";
+
+/// A container's cgroup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContainerCgroup {
+    /// Its path below the root of each hierarchy.
+    pub path: CgroupPath,
+    /// The scope to ask systemd for; `None` makes a folder.
+    pub scope: Option<Scope>,
+}
+
+/// A scope of systemd.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scope {
+    /// Its name, ending in `.scope`.
+    pub name: String,
+    /// The slice it is in, ending in `.slice`.
+    pub slice: String,
+}
+
+impl ContainerCgroup {
+    /// The form for `linux.cgroupsPath` of a specification.
+    #[must_use]
+    pub fn oci(&self) -> String {
+        match &self.scope {
+            None => self.path.as_str().to_owned(),
+            Some(scope) => {
+                let id = scope
+                    .name
+                    .strip_prefix(PREFIX)
+                    .and_then(|rest| rest.strip_prefix('-'))
+                    .and_then(|rest| rest.strip_suffix(".scope"))
+                    .unwrap_or(&scope.name);
+                format!("{}:{PREFIX}:{id}", scope.slice)
+            }
+        }
+    }
+}
+
+/// The cgroup of container `id` below `parent`, the pod's `cgroup_parent`. With systemd the last
+/// component of `parent` names the slice, as kubelets write it. An empty `parent` is a place of
+/// Rubelet's own, never the root.
+///
+/// # Errors
+/// `parent` is no path of a cgroup, or no slice where systemd makes cgroups.
+pub fn container(parent: &str, id: &str, driver: CgroupDriver) -> Result<ContainerCgroup, Refusal> {
+    const FIELD: &str = "linux.cgroup_parent";
+    let refused = |error: CgroupPathError| Refusal::new(FIELD, error.to_string());
+    match driver {
+        CgroupDriver::Cgroupfs => {
+            let parent = if parent.is_empty() {
+                DEFAULT_PARENT
+            } else {
+                parent
+            };
+            let parent = CgroupPath::parse(parent.trim_end_matches('/')).map_err(refused)?;
+            Ok(ContainerCgroup {
+                path: parent.join(id).map_err(refused)?,
+                scope: None,
+            })
+        }
+        CgroupDriver::Systemd => {
+            let slice = match parent.trim_end_matches('/').rsplit('/').next() {
+                None | Some("") => DEFAULT_SLICE,
+                Some(name) => name,
+            };
+            let folder = slice_path(slice).ok_or_else(|| {
+                Refusal::new(
+                    FIELD,
+                    format!("the systemd cgroup driver needs a slice such as kubepods.slice, not {parent:?}"),
+                )
+            })?;
+            let name = format!("{PREFIX}-{id}.scope");
+            Ok(ContainerCgroup {
+                path: CgroupPath::parse(&folder)
+                    .and_then(|folder| folder.join(&name))
+                    .map_err(refused)?,
+                scope: Some(Scope {
+                    name,
+                    slice: slice.to_owned(),
+                }),
+            })
+        }
+    }
+}
+
+/// The folder of a slice: `a-b.slice` is inside of `a.slice`.
+fn slice_path(slice: &str) -> Option<String> {
+    let name = slice.strip_suffix(".slice")?;
+    if name.is_empty() || name.split('-').any(str::is_empty) {
+        return None;
+    }
+    let mut path = String::new();
+    for (end, _) in name.match_indices('-').chain([(name.len(), "")]) {
+        path.push('/');
+        path.push_str(&name[..end]);
+        path.push_str(".slice");
+    }
+    Some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_and_scopes_are_below_the_pods_cgroup() {
+        let found = container("/kubepods/burstable/pod1", "c1", CgroupDriver::Cgroupfs).unwrap();
+        assert_eq!(found.path.as_str(), "/kubepods/burstable/pod1/c1");
+        assert_eq!(found.oci(), "/kubepods/burstable/pod1/c1");
+        let parent = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice";
+        let found = container(parent, "c1", CgroupDriver::Systemd).unwrap();
+        assert_eq!(found.path.as_str(), format!("{parent}/rubelet-c1.scope"));
+        assert_eq!(found.oci(), "kubepods-burstable-pod1.slice:rubelet:c1");
+    }
+
+    #[test]
+    fn without_a_parent_the_root_is_not_used() {
+        let found = container("", "c1", CgroupDriver::Cgroupfs).unwrap();
+        assert_eq!(found.path.as_str(), "/rubelet/pods/c1");
+        let found = container("", "c1", CgroupDriver::Systemd).unwrap();
+        assert_eq!(
+            found.path.as_str(),
+            "/rubelet.slice/rubelet-pods.slice/rubelet-c1.scope"
+        );
+    }
+
+    #[test]
+    fn what_is_no_cgroup_is_refused() {
+        for parent in ["/", "/a/../b", "a//b"] {
+            assert!(
+                container(parent, "c1", CgroupDriver::Cgroupfs).is_err(),
+                "{parent}"
+            );
+        }
+        for parent in ["/kubepods/pod1", ".slice", "a--b.slice", "-.slice"] {
+            assert!(
+                container(parent, "c1", CgroupDriver::Systemd).is_err(),
+                "{parent}"
+            );
+        }
+        assert!(container("/a", "../b", CgroupDriver::Cgroupfs).is_err());
+    }
+}

@@ -1,0 +1,111 @@
+//! Mounts that nobody asks for by name: the kernel's file systems, the pod's files, the image's
+//! volumes.
+
+use std::path::Path;
+
+use rubelet_cri::v1;
+use rubelet_oci::{Mount, SELF_BIND};
+
+use super::{SpecInput, clean};
+
+/// `sysfs` can't be mounted by a user namespace that does not own the network namespace.
+pub(super) fn of_kernel(privileged: bool, bind_sys: bool) -> Vec<Mount> {
+    let mode = if privileged { "rw" } else { "ro" };
+    let mount = |destination: &str, kind: &str, source: &str, options: &[&str]| Mount {
+        destination: destination.into(),
+        kind: kind.to_owned(),
+        source: source.into(),
+        options: options.iter().map(|one| (*one).to_owned()).collect(),
+        ..Mount::default()
+    };
+    let sys = if bind_sys {
+        let options = ["rbind", "rro", "nosuid", "nodev", "noexec"];
+        mount("/sys", "bind", "/sys", &options)
+    } else {
+        let options = ["nosuid", "noexec", "nodev", mode];
+        mount("/sys", "sysfs", "sysfs", &options)
+    };
+    vec![
+        mount("/proc", "proc", "proc", &["nosuid", "noexec", "nodev"]),
+        mount(
+            "/dev",
+            "tmpfs",
+            "tmpfs",
+            &["nosuid", "strictatime", "mode=755", "size=65536k"],
+        ),
+        mount(
+            "/dev/pts",
+            "devpts",
+            "devpts",
+            &[
+                "nosuid",
+                "noexec",
+                "newinstance",
+                "ptmxmode=0666",
+                "mode=0620",
+                "gid=5",
+            ],
+        ),
+        mount(
+            "/dev/mqueue",
+            "mqueue",
+            "mqueue",
+            &["nosuid", "noexec", "nodev"],
+        ),
+        sys,
+        mount(
+            "/sys/fs/cgroup",
+            "cgroup",
+            "cgroup",
+            &["nosuid", "noexec", "nodev", "relatime", mode],
+        ),
+    ]
+}
+
+/// Files of the pod. They need no mapping in a user namespace: everybody may read them.
+pub(super) fn of_pod<'a>(
+    input: &'a SpecInput<'_>,
+    security: &v1::LinuxContainerSecurityContext,
+) -> impl Iterator<Item = Mount> + 'a {
+    let mode = if security.readonly_rootfs { "ro" } else { "rw" };
+    let files = &input.files;
+    [
+        ("/etc/hostname", Some(files.hostname), mode),
+        ("/etc/hosts", files.hosts, mode),
+        ("/etc/resolv.conf", Some(files.resolv_conf), mode),
+        ("/dev/shm", Some(files.shm), "rw"),
+    ]
+    .into_iter()
+    .filter_map(|(destination, source, mode)| {
+        Some(Mount {
+            destination: destination.into(),
+            kind: "bind".to_owned(),
+            source: source?.to_owned(),
+            options: ["rbind", "rprivate", mode].map(str::to_owned).to_vec(),
+            ..Mount::default()
+        })
+    })
+}
+
+/// Folders that the image's author wants to be written to. On a root that can be written to they
+/// are just a part of it.
+pub(super) fn volumes_of_image<'a>(
+    input: &'a SpecInput<'_>,
+    security: &v1::LinuxContainerSecurityContext,
+) -> impl Iterator<Item = Mount> + 'a {
+    let wanted = security.readonly_rootfs.then_some(&input.image.volumes);
+    wanted
+        .into_iter()
+        .flat_map(|volumes| volumes.keys())
+        .map(|path| clean(&Path::new("/").join(path)))
+        .filter(|path| path != Path::new("/"))
+        .map(|path| Mount {
+            source: path.clone(),
+            destination: path,
+            kind: "bind".to_owned(),
+            options: ["rbind", "rprivate", "rw", SELF_BIND]
+                .map(str::to_owned)
+                .to_vec(),
+            ..Mount::default()
+        })
+}

@@ -1,0 +1,72 @@
+//! Security profiles: seccomp, AppArmor and SELinux, from their forms in the CRI to what is done.
+
+mod apparmor;
+mod seccomp;
+mod selinux;
+
+pub use apparmor::{APPARMOR_DEFAULT, apparmor, apparmor_default_text};
+pub use seccomp::{Seccomp, seccomp, seccomp_file};
+pub use selinux::{SeLinuxLabels, selinux};
+
+use rubelet_cri::v1::{SecurityProfile, security_profile::ProfileType};
+
+use crate::Refusal;
+
+/// A profile that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Wanted {
+    /// The runtime's own.
+    RuntimeDefault,
+    /// None.
+    Unconfined,
+    /// One of the host's, by name or path.
+    Localhost(String),
+}
+
+/// Reads the form with a type, or the older text where that is missing. `None` asks for nothing.
+fn wanted(
+    field: &str,
+    profile: Option<&SecurityProfile>,
+    old: &str,
+) -> Result<Option<Wanted>, Refusal> {
+    let Some(profile) = profile else {
+        return from_text(field, old);
+    };
+    let kind = ProfileType::try_from(profile.profile_type).map_err(|_| {
+        Refusal::new(
+            field,
+            format!("unknown profile type {}", profile.profile_type),
+        )
+    })?;
+    let name = &profile.localhost_ref;
+    if kind != ProfileType::Localhost && !name.is_empty() {
+        return Err(Refusal::new(
+            field,
+            "localhost_ref must only be set if profile_type is Localhost",
+        ));
+    }
+    Ok(Some(match kind {
+        ProfileType::RuntimeDefault => Wanted::RuntimeDefault,
+        ProfileType::Unconfined => Wanted::Unconfined,
+        ProfileType::Localhost => localhost(field, name)?,
+    }))
+}
+
+fn from_text(field: &str, text: &str) -> Result<Option<Wanted>, Refusal> {
+    match text {
+        "" => Ok(None),
+        "runtime/default" | "docker/default" => Ok(Some(Wanted::RuntimeDefault)),
+        "unconfined" => Ok(Some(Wanted::Unconfined)),
+        _ if text.starts_with("localhost/") => localhost(field, text).map(Some),
+        _ => Err(Refusal::new(field, format!("invalid profile {text:?}"))),
+    }
+}
+
+/// Kubelets before the form with a type put the prefix in front of the name.
+fn localhost(field: &str, name: &str) -> Result<Wanted, Refusal> {
+    let name = name.strip_prefix("localhost/").unwrap_or(name);
+    if name.is_empty() {
+        return Err(Refusal::new(field, "a Localhost profile needs a name"));
+    }
+    Ok(Wanted::Localhost(name.to_owned()))
+}

@@ -1,0 +1,162 @@
+//! Which AppArmor profile a container gets.
+
+use rubelet_cri::v1;
+
+use super::{Wanted, wanted};
+use crate::{Refusal, host::HostFacts};
+
+const FIELD: &str = "linux.security_context.apparmor";
+
+/// Name of the runtime's own profile. Whoever runs the plans loads it into the kernel.
+pub const APPARMOR_DEFAULT: &str = "rubelet-default";
+
+/// The profile's name, empty for none. `loaded` are the profiles in the kernel.
+///
+/// A container that asks for nothing gets the runtime's own profile if it is loaded. What is asked
+/// for and not there is refused, as containerd does.
+///
+/// # Errors
+/// A malformed profile, a profile that is not loaded, a profile on a host without AppArmor.
+pub fn apparmor(
+    security: &v1::LinuxContainerSecurityContext,
+    host: &HostFacts,
+    loaded: &[String],
+) -> Result<String, Refusal> {
+    let wanted = wanted(FIELD, security.apparmor.as_ref(), old_text(security))?;
+    let is_loaded = |name: &str| loaded.iter().any(|one| one == name);
+    match wanted {
+        Some(Wanted::Unconfined) => Ok(String::new()),
+        None if !host.apparmor || security.privileged => Ok(String::new()),
+        Some(_) if !host.apparmor => Err(Refusal::new(
+            FIELD,
+            "apparmor is not supported: the host's kernel has no AppArmor, or it is switched off",
+        )),
+        Some(Wanted::RuntimeDefault) if security.privileged => Ok(String::new()),
+        None if !is_loaded(APPARMOR_DEFAULT) => Ok(String::new()),
+        None => Ok(APPARMOR_DEFAULT.to_owned()),
+        Some(Wanted::RuntimeDefault) if is_loaded(APPARMOR_DEFAULT) => {
+            Ok(APPARMOR_DEFAULT.to_owned())
+        }
+        Some(Wanted::RuntimeDefault) => Err(Refusal::new(
+            FIELD,
+            format!(
+                "the profile {APPARMOR_DEFAULT} is not loaded into the kernel; install apparmor_parser, with which it is loaded at the start"
+            ),
+        )),
+        Some(Wanted::Localhost(name)) if is_loaded(&name) => Ok(name),
+        Some(Wanted::Localhost(name)) => Err(Refusal::new(
+            FIELD,
+            format!("apparmor profile not found {name}: load it into the kernel first"),
+        )),
+    }
+}
+
+#[expect(
+    deprecated,
+    reason = "kubelets before CRI 0.23 write only the string form"
+)]
+fn old_text(security: &v1::LinuxContainerSecurityContext) -> &str {
+    &security.apparmor_profile
+}
+
+/// Source text of the runtime's own profile, for `apparmor_parser`: files, network and capabilities
+/// as the container has them anyway, but no mounts, no writes to kernel interfaces below `/proc` and
+/// `/sys`, and signals and tracing only among its own.
+#[must_use]
+pub fn apparmor_default_text() -> String {
+    let mut text =
+        format!("profile {APPARMOR_DEFAULT} flags=(attach_disconnected,mediate_deleted) {{\n");
+    for rule in [
+        "file",
+        "network",
+        "capability",
+        "umount",
+        "signal (receive) peer=unconfined",
+        "signal (send, receive) peer=@{profile_name}",
+        "ptrace (trace, read, tracedby, readby) peer=@{profile_name}",
+        "deny mount",
+        "deny @{PROC}/sys/[^k]** wklx",
+        "deny @{PROC}/sys/kernel/[^s]** wklx",
+        "deny @{PROC}/sys/kernel/s[^h]** wklx",
+        "deny @{PROC}/sysrq-trigger rwklx",
+        "deny @{PROC}/kcore rwklx",
+        "deny @{PROC}/mem rwklx",
+        "deny @{PROC}/kmem rwklx",
+        "deny /sys/firmware/** rwklx",
+        "deny /sys/kernel/security/** rwklx",
+        "deny /sys/devices/virtual/powercap/** rwklx",
+        "deny /sys/[^f]*/** wklx",
+        "deny /sys/f[^s]*/** wklx",
+        "deny /sys/fs/[^c]*/** wklx",
+    ] {
+        text.push_str("  ");
+        text.push_str(
+            &rule
+                .replace("@{profile_name}", APPARMOR_DEFAULT)
+                .replace("@{PROC}", "/proc"),
+        );
+        text.push_str(",\n");
+    }
+    text.push_str("}\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::tests::host;
+    use rubelet_cri::v1::security_profile::ProfileType;
+
+    fn asks(kind: ProfileType, name: &str) -> v1::LinuxContainerSecurityContext {
+        v1::LinuxContainerSecurityContext {
+            apparmor: Some(v1::SecurityProfile {
+                profile_type: kind.into(),
+                localhost_ref: name.into(),
+            }),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn a_host_without_apparmor_refuses_what_is_asked_for_and_nothing_else() {
+        let without = host();
+        for silent in [
+            v1::LinuxContainerSecurityContext::default(),
+            asks(ProfileType::Unconfined, ""),
+        ] {
+            assert_eq!(apparmor(&silent, &without, &[]).as_deref(), Ok(""));
+        }
+        for refused in [
+            asks(ProfileType::RuntimeDefault, ""),
+            asks(ProfileType::Localhost, "mine"),
+        ] {
+            let error = apparmor(&refused, &without, &[]).unwrap_err();
+            assert!(error.message.starts_with("apparmor is not supported"));
+        }
+    }
+
+    #[test]
+    fn a_host_with_apparmor_confines_with_what_is_loaded() {
+        let with = HostFacts {
+            apparmor: true,
+            ..host()
+        };
+        let loaded = [APPARMOR_DEFAULT.to_owned(), "mine".to_owned()];
+        let nothing = v1::LinuxContainerSecurityContext::default();
+        let own = asks(ProfileType::Localhost, "mine");
+        assert_eq!(
+            apparmor(&nothing, &with, &loaded).as_deref(),
+            Ok(APPARMOR_DEFAULT)
+        );
+        assert_eq!(apparmor(&nothing, &with, &[]).as_deref(), Ok(""));
+        assert_eq!(apparmor(&own, &with, &loaded).as_deref(), Ok("mine"));
+        assert!(apparmor(&own, &with, &[]).is_err());
+        assert!(apparmor(&asks(ProfileType::RuntimeDefault, ""), &with, &[]).is_err());
+        let privileged = v1::LinuxContainerSecurityContext {
+            privileged: true,
+            ..asks(ProfileType::RuntimeDefault, "")
+        };
+        assert_eq!(apparmor(&privileged, &with, &loaded).as_deref(), Ok(""));
+        assert!(apparmor(&asks(ProfileType::Unconfined, "mine"), &with, &loaded).is_err());
+    }
+}

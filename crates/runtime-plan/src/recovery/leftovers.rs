@@ -1,0 +1,110 @@
+//! What has no record, or belongs to a sandbox that is not adopted.
+
+use super::{
+    Found, Step,
+    plan::{Fate, Steps, fate_of},
+};
+use crate::{record::folders, state::ContainerPhase};
+
+const NOBODY: &str = "it belongs to nobody";
+
+pub(super) fn leftovers(found: &Found<'_>, steps: &mut Steps) {
+    shims(found, steps);
+    mounts(found, steps);
+    run_folders(found, steps);
+    for container in &found.snapshots {
+        if !keeps_files(found, container) {
+            let container = container.clone();
+            steps.add(Step::RemoveSnapshot { container }, NOBODY);
+        }
+    }
+}
+
+/// Supervisors whose sandbox is not adopted, and containers of others that nobody knows.
+fn shims(found: &Found<'_>, steps: &mut Steps) {
+    for (sandbox, containers) in &found.shims {
+        if !is_adopted(found, sandbox) {
+            let sandbox = sandbox.clone();
+            steps.add(Step::EndShim { sandbox }, NOBODY);
+            continue;
+        }
+        for container in containers.keys() {
+            if !belongs(found, sandbox, container) {
+                let (sandbox, container) = (sandbox.clone(), container.clone());
+                steps.add(Step::DeleteInShim { sandbox, container }, NOBODY);
+            }
+        }
+    }
+    for sandbox in &found.shim_cgroups {
+        if !is_adopted(found, sandbox)
+            && let Ok(cgroup) = found.shim_cgroup.join(sandbox)
+        {
+            steps.add(
+                Step::KillCgroup(cgroup),
+                "the sandbox of that supervisor is not ready",
+            );
+        }
+    }
+}
+
+/// What lies deeper is unmounted first.
+fn mounts(found: &Found<'_>, steps: &mut Steps) {
+    let sandboxes = found.run.join("sandboxes");
+    let mut mounts: Vec<_> = found.mounts.iter().collect();
+    mounts.sort_by_key(|path| std::cmp::Reverse(path.components().count()));
+    for path in mounts {
+        let Ok(inner) = path.strip_prefix(&sandboxes) else {
+            continue;
+        };
+        let mut parts = inner.iter().filter_map(|part| part.to_str());
+        let Some(sandbox) = parts.next() else {
+            continue;
+        };
+        let container = parts.next().filter(|part| *part == "containers");
+        let container = container.and_then(|_| parts.next());
+        let used = is_adopted(found, sandbox)
+            && container.is_none_or(|container| belongs(found, sandbox, container));
+        if !used {
+            steps.add(Step::Unmount(path.clone()), "nothing uses it any more");
+        }
+    }
+}
+
+fn run_folders(found: &Found<'_>, steps: &mut Steps) {
+    for (sandbox, bundles) in &found.folders {
+        if matches!(fate_of(found, sandbox), Fate::Discard(_)) {
+            let folder = folders::sandbox(found.run, sandbox);
+            steps.add(Step::RemoveFolder(folder), NOBODY);
+            continue;
+        }
+        for container in bundles {
+            if !belongs(found, sandbox, container) {
+                let folder = folders::container(found.run, sandbox, container);
+                steps.add(Step::RemoveFolder(folder), NOBODY);
+            }
+        }
+    }
+}
+
+fn is_adopted(found: &Found<'_>, sandbox: &str) -> bool {
+    fate_of(found, sandbox) == Fate::Adopt
+}
+
+/// Whether the container is one of that sandbox, and stays.
+fn belongs(found: &Found<'_>, sandbox: &str, container: &str) -> bool {
+    found
+        .containers
+        .get(container)
+        .is_some_and(|record| record.sandbox_id == sandbox)
+        && keeps_files(found, container)
+}
+
+/// Whether the container stays, be it as one that ended: its files can still be looked at.
+fn keeps_files(found: &Found<'_>, container: &str) -> bool {
+    found.containers.get(container).is_some_and(|record| {
+        !matches!(
+            record.phase,
+            ContainerPhase::Creating | ContainerPhase::Removing
+        ) && !matches!(fate_of(found, &record.sandbox_id), Fate::Discard(_))
+    })
+}

@@ -1,0 +1,186 @@
+//! Hosts after crashes.
+
+mod host;
+mod properties;
+
+use super::*;
+use crate::state::{ContainerPhase, SandboxPhase};
+use host::{BOOT, Host, NOW, container, sandbox};
+
+fn steps(host: &Host) -> Vec<Step> {
+    let planned = host.plan().steps;
+    planned.into_iter().map(|planned| planned.step).collect()
+}
+
+fn cgroup(path: &str) -> Step {
+    Step::KillCgroup(CgroupPath::parse(path).unwrap())
+}
+
+fn running() -> SeenContainer {
+    SeenContainer::Running {
+        pid: 42,
+        started_at: 7,
+    }
+}
+
+fn running_pod() -> Host {
+    let mut host = Host::new();
+    host.add_sandbox(sandbox("s1", SandboxPhase::Ready));
+    host.add_container(container("c1", "s1", ContainerPhase::Running));
+    host.see("s1", "c1", running());
+    host
+}
+
+#[test]
+fn a_pod_that_runs_is_adopted_and_nothing_else_happens() {
+    let host = running_pod();
+    let adopt = Step::Adopt {
+        sandbox: "s1".into(),
+    };
+    assert_eq!(steps(&host), [adopt]);
+    assert!(host.plan().ready.contains("s1"));
+}
+
+#[test]
+fn what_happened_while_the_agent_was_away_is_taken_down() {
+    let mut host = running_pod();
+    let exit = ExitRecord::seen(3, 0, 99, false);
+    host.see("s1", "c1", SeenContainer::Exited(exit.clone()));
+    host.add_container(container("c2", "s1", ContainerPhase::Created));
+    host.see("s1", "c2", running());
+    let steps = steps(&host);
+    assert!(steps.contains(&Step::MarkExited {
+        container: "c1".into(),
+        exit
+    }));
+    assert!(steps.contains(&Step::MarkRunning {
+        container: "c2".into(),
+        pid: 42,
+        started_at: 7
+    }));
+    assert_eq!(steps.len(), 3);
+}
+
+#[test]
+fn a_pod_without_its_supervisor_is_killed_before_it_is_called_dead() {
+    let mut host = running_pod();
+    host.kill_shim("s1");
+    let written = ExitRecord::seen(1, 0, 88, false);
+    host.add_container(container("c2", "s1", ContainerPhase::Running));
+    host.exits.insert("c2".into(), written.clone());
+    let steps = steps(&host);
+    let place = |step: &Step| {
+        let found = steps.iter().position(|one| one == step);
+        found.unwrap_or_else(|| panic!("no {step:?} in {steps:#?}"))
+    };
+    let dead = steps.iter().position(|step| {
+        matches!(step, Step::MarkExited { container, exit }
+            if container == "c1" && exit.code == 255 && exit.reason == "Unknown" && exit.at == NOW)
+    });
+    assert!(place(&cgroup("/pods/c1")) < dead.unwrap());
+    place(&Step::MarkExited {
+        container: "c2".into(),
+        exit: written,
+    });
+    place(&Step::MarkNotReady {
+        sandbox: "s1".into(),
+    });
+    let network = place(&Step::FreeNetwork {
+        sandbox: "s1".into(),
+    });
+    assert!(network < place(&Step::Unmount("/run/r/sandboxes/s1/net".into())));
+    assert!(host.plan().ready.is_empty());
+    let removed = |step: &Step| matches!(step, Step::RemoveContainer { .. });
+    assert!(!steps.iter().any(removed));
+}
+
+#[test]
+fn after_a_boot_nothing_is_killed_and_everything_has_ended() {
+    let mut host = running_pod();
+    host.kill_shim("s1");
+    host.boot_id = "another".into();
+    host.shim_cgroups.clear();
+    let steps = steps(&host);
+    let kills = |step: &Step| matches!(step, Step::KillCgroup(_));
+    assert!(!steps.iter().any(kills), "{steps:#?}");
+    assert!(steps.iter().any(|step| matches!(
+        step,
+        Step::MarkExited { exit, .. } if exit.message.contains("started anew")
+    )));
+    assert_ne!(host.boot_id, BOOT);
+}
+
+#[test]
+fn what_was_half_made_or_half_removed_goes() {
+    let mut host = running_pod();
+    host.add_container(container("c2", "s1", ContainerPhase::Creating));
+    host.add_container(container("c3", "s1", ContainerPhase::Removing));
+    host.see("s1", "c2", SeenContainer::Created { pid: 9 });
+    host.add_sandbox(sandbox("s2", SandboxPhase::Creating));
+    let steps = steps(&host);
+    for step in [
+        Step::DeleteInShim {
+            sandbox: "s1".into(),
+            container: "c2".into(),
+        },
+        cgroup("/pods/c2"),
+        cgroup("/pods/c3"),
+        Step::RemoveSnapshot {
+            container: "c2".into(),
+        },
+        Step::RemoveFolder("/run/r/sandboxes/s1/containers/c3".into()),
+        Step::RemoveContainer {
+            container: "c3".into(),
+        },
+        Step::EndShim {
+            sandbox: "s2".into(),
+        },
+        cgroup("/shims/s2"),
+        Step::FreeNetwork {
+            sandbox: "s2".into(),
+        },
+        Step::RemoveFolder("/run/r/sandboxes/s2".into()),
+        Step::RemoveSandbox {
+            sandbox: "s2".into(),
+        },
+    ] {
+        assert!(steps.contains(&step), "no {step:?} in {steps:#?}");
+    }
+    assert!(!steps.contains(&cgroup("/pods/c1")));
+}
+
+#[test]
+fn what_belongs_to_nobody_goes() {
+    let mut host = Host::new();
+    host.add_sandbox(sandbox("s1", SandboxPhase::Ready));
+    host.sandboxes.clear();
+    host.snapshots.push("c9".into());
+    host.mounts.push("/elsewhere/x".into());
+    let steps = steps(&host);
+    for step in [
+        Step::EndShim {
+            sandbox: "s1".into(),
+        },
+        cgroup("/shims/s1"),
+        Step::Unmount("/run/r/sandboxes/s1/shm".into()),
+        Step::RemoveFolder("/run/r/sandboxes/s1".into()),
+        Step::RemoveSnapshot {
+            container: "c9".into(),
+        },
+    ] {
+        assert!(steps.contains(&step), "no {step:?} in {steps:#?}");
+    }
+    assert!(!steps.contains(&Step::Unmount("/elsewhere/x".into())));
+}
+
+#[test]
+fn a_record_with_a_cgroup_that_can_not_be_kills_nothing() {
+    let mut host = running_pod();
+    host.kill_shim("s1");
+    host.shim_cgroups.clear();
+    for path in ["", "/", "/../x"] {
+        host.containers.get_mut("c1").unwrap().cgroup = path.into();
+        let kills = |step: &Step| matches!(step, Step::KillCgroup(_));
+        assert!(!steps(&host).iter().any(kills), "{path:?}");
+    }
+}

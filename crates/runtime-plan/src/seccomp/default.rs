@@ -1,0 +1,204 @@
+//! The filter of containers that ask for the runtime's own: all calls but the dangerous ones, with
+//! groups of those opened by the capability that they need anyway.
+
+use std::collections::BTreeSet;
+
+use rubelet_oci::{Action, ArgRule, Operator, Seccomp, SyscallRule};
+
+use super::{Arch, numbers};
+use crate::capability::CapSet;
+
+/// Calls that no container gets: they concern the kernel as a whole and not the container, or have
+/// been the way out of containers too often.
+const NEVER: [&str; 19] = [
+    // Keys are not kept apart by namespaces.
+    "add_key",
+    "keyctl",
+    "request_key",
+    // Another kernel, another swap.
+    "kexec_file_load",
+    "kexec_load",
+    "swapoff",
+    "swapon",
+    // A second way to make most calls, past this filter.
+    "io_uring_enter",
+    "io_uring_register",
+    "io_uring_setup",
+    // Memory of others, or of the kernel at moments of the caller's choice.
+    "migrate_pages",
+    "move_pages",
+    "userfaultfd",
+    "vm86",
+    "vm86old",
+    // Another root for everybody.
+    "pivot_root",
+    // Left over from older kernels; what no kernel has any more fails by itself.
+    "sysfs",
+    "uselib",
+    "ustat",
+];
+
+/// Calls for which a capability is needed, by that capability. A call with several is opened by any
+/// of them.
+const NEEDS: [(&str, &[&str]); 14] = [
+    ("BPF", &["bpf"]),
+    ("DAC_READ_SEARCH", &["open_by_handle_at"]),
+    ("PERFMON", &["perf_event_open"]),
+    (
+        "SYS_ADMIN",
+        &[
+            "bpf",
+            "clone",
+            "clone3",
+            "fanotify_init",
+            "fsconfig",
+            "fsmount",
+            "fsopen",
+            "fspick",
+            "listns",
+            "lookup_dcookie",
+            "mount",
+            "mount_setattr",
+            "move_mount",
+            "open_tree",
+            "open_tree_attr",
+            "perf_event_open",
+            "quotactl",
+            "quotactl_fd",
+            "setdomainname",
+            "sethostname",
+            "setns",
+            "syslog",
+            "umount",
+            "umount2",
+            "unshare",
+        ],
+    ),
+    ("SYS_BOOT", &["reboot"]),
+    ("SYS_CHROOT", &["chroot"]),
+    (
+        "SYS_MODULE",
+        &["delete_module", "finit_module", "init_module"],
+    ),
+    (
+        "SYS_NICE",
+        &[
+            "get_mempolicy",
+            "mbind",
+            "set_mempolicy",
+            "set_mempolicy_home_node",
+        ],
+    ),
+    ("SYS_PACCT", &["acct"]),
+    ("SYS_PTRACE", &["kcmp", "pidfd_getfd", "process_madvise"]),
+    ("SYS_RAWIO", &["ioperm", "iopl"]),
+    (
+        "SYS_TIME",
+        &["clock_settime", "clock_settime64", "settimeofday", "stime"],
+    ),
+    ("SYS_TTY_CONFIG", &["vhangup"]),
+    ("SYSLOG", &["syslog"]),
+];
+
+/// Calls that are opened for some arguments only.
+const SOME: [&str; 2] = ["personality", "socket"];
+
+/// Personalities that change nothing but names and the layout of memory: Linux, Linux with 32 bits,
+/// both with the release named as 2.6, and the question for the present one.
+const PERSONALITIES: [u64; 5] = [0, 0x8, 0x2_0000, 0x2_0008, 0xffff_ffff];
+
+/// Flags of `clone` that make namespaces.
+const CLONE_NAMESPACES: u64 = 0x7e02_0000;
+const ENOSYS: u32 = 38;
+
+/// The default profile for a container with that bounding set.
+#[must_use]
+pub fn runtime_default(capabilities: &CapSet, arch: Arch) -> Seccomp {
+    let groups = NEEDS.iter();
+    let (open, closed): (Vec<_>, Vec<_>) =
+        groups.partition(|(capability, _)| capabilities.has(capability));
+    let calls = |groups: &[&'static (&str, &'static [&'static str])]| -> BTreeSet<&'static str> {
+        groups
+            .iter()
+            .flat_map(|(_, calls)| calls.iter().copied())
+            .collect()
+    };
+    let open = calls(&open);
+    let mut closed: BTreeSet<&str> = calls(&closed).difference(&open).copied().collect();
+    closed.extend(NEVER.iter().chain(&SOME));
+    let names = numbers::names()
+        .filter(|name| !closed.contains(name))
+        .map(str::to_owned)
+        .collect();
+    let mut syscalls = vec![allow(names, Vec::new())];
+    // No address family of hypervisors and of the kernel's ciphers, 40 and 38. Told as what is
+    // allowed, in comparisons of which each stands alone: runtimes understand denials differently.
+    for comparison in [
+        compare(Operator::Less, 38, 0),
+        compare(Operator::Equal, 39, 0),
+        compare(Operator::Equal, 41, 0),
+        compare(Operator::MaskedEqual, !1, 42),
+        compare(Operator::MaskedEqual, !3, 44),
+    ] {
+        syscalls.push(allow(vec!["socket".to_owned()], vec![comparison]));
+    }
+    for personality in PERSONALITIES {
+        let comparison = compare(Operator::Equal, personality, 0);
+        syscalls.push(allow(vec!["personality".to_owned()], vec![comparison]));
+    }
+    if !capabilities.has("SYS_ADMIN") {
+        let without = compare(Operator::MaskedEqual, CLONE_NAMESPACES, 0);
+        syscalls.push(allow(vec!["clone".to_owned()], vec![without]));
+        // Its flags are in memory. C libraries fall back to clone when it does not exist.
+        syscalls.push(SyscallRule {
+            names: vec!["clone3".to_owned()],
+            action: Action::Errno,
+            errno_ret: Some(ENOSYS),
+            args: Vec::new(),
+        });
+    }
+    Seccomp {
+        default_action: Action::Errno,
+        default_errno_ret: None,
+        architectures: arch.executes().to_vec(),
+        flags: Vec::new(),
+        listener_path: String::new(),
+        syscalls,
+    }
+}
+
+fn allow(names: Vec<String>, args: Vec<ArgRule>) -> SyscallRule {
+    SyscallRule {
+        names,
+        action: Action::Allow,
+        errno_ret: None,
+        args,
+    }
+}
+
+fn compare(op: Operator, value: u64, value_two: u64) -> ArgRule {
+    ArgRule {
+        index: 0,
+        value,
+        value_two,
+        op,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_that_is_held_back_is_one_that_exists() {
+        let known: Vec<&str> = numbers::names().collect();
+        let needed = NEEDS.iter();
+        let held = NEVER
+            .iter()
+            .chain(&SOME)
+            .chain(needed.flat_map(|(_, calls)| calls.iter()));
+        for name in held {
+            assert!(known.contains(name), "{name}");
+        }
+    }
+}

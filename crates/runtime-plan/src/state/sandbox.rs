@@ -1,0 +1,121 @@
+//! Sandboxes.
+
+use rubelet_cri::v1;
+use serde::{Deserialize, Serialize};
+
+use super::{StateError, Verdict};
+
+/// How far a sandbox is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SandboxPhase {
+    /// It is being made; nobody has its identifier yet.
+    Creating,
+    /// Containers can be made in it.
+    Ready,
+    /// It was stopped, or its supervisor died, or the host booted.
+    NotReady,
+    /// It is being removed.
+    Removing,
+}
+
+impl SandboxPhase {
+    /// The state that the CRI knows, or `None` while nobody knows the sandbox yet.
+    #[must_use]
+    pub fn cri(self) -> Option<v1::PodSandboxState> {
+        match self {
+            Self::Creating => None,
+            Self::Ready => Some(v1::PodSandboxState::SandboxReady),
+            Self::NotReady | Self::Removing => Some(v1::PodSandboxState::SandboxNotready),
+        }
+    }
+}
+
+/// Calls on a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SandboxCall {
+    /// `PodSandboxStatus`.
+    Status,
+    /// `StopPodSandbox`.
+    Stop,
+    /// `RemovePodSandbox`.
+    Remove,
+    /// `CreateContainer` in it.
+    CreateContainer,
+    /// `PortForward`.
+    PortForward,
+    /// `PodSandboxStats`.
+    Stats,
+    /// `UpdatePodSandboxResources`.
+    Update,
+}
+
+/// What `call` does on the sandbox `id`; `phase` is `None` if there is none.
+///
+/// # Errors
+/// There is none, or it is not ready. Stopping and removing what is gone is success.
+pub fn sandbox(
+    call: SandboxCall,
+    id: &str,
+    phase: Option<SandboxPhase>,
+) -> Result<Verdict, StateError> {
+    use SandboxCall as Call;
+    use SandboxPhase as Phase;
+    let precondition = |text: &str| Err(StateError::Precondition(format!("sandbox {id:?} {text}")));
+    let Some(phase) = phase.filter(|phase| *phase != Phase::Creating) else {
+        return match call {
+            Call::Stop | Call::Remove => Ok(Verdict::Nothing),
+            _ => Err(StateError::NotFound(format!(
+                "an error occurred when try to find sandbox {id:?}: not found"
+            ))),
+        };
+    };
+    match (call, phase) {
+        (Call::Status | Call::Stats, _) => Ok(Verdict::Proceed),
+        // A stop that was cut off half way is finished by the next one.
+        (Call::Stop, _) => Ok(Verdict::Proceed),
+        (Call::Remove, Phase::Ready) => Ok(Verdict::StopFirst),
+        (Call::Remove, _) => Ok(Verdict::Proceed),
+        (Call::CreateContainer | Call::PortForward | Call::Update, Phase::Ready) => {
+            Ok(Verdict::Proceed)
+        }
+        (Call::CreateContainer | Call::PortForward | Call::Update, Phase::Removing) => {
+            precondition("is being removed")
+        }
+        (Call::CreateContainer | Call::PortForward | Call::Update, _) => {
+            precondition("is not ready: it was stopped, or its supervisor is gone")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SandboxCall as Call, SandboxPhase as Phase, *};
+
+    #[test]
+    fn stopping_and_removing_can_be_repeated_for_ever() {
+        for call in [Call::Stop, Call::Remove] {
+            for gone in [None, Some(Phase::Creating)] {
+                assert_eq!(sandbox(call, "s", gone), Ok(Verdict::Nothing));
+            }
+            for phase in [Phase::NotReady, Phase::Removing] {
+                assert_eq!(sandbox(call, "s", Some(phase)), Ok(Verdict::Proceed));
+            }
+        }
+        assert_eq!(
+            sandbox(Call::Remove, "s", Some(Phase::Ready)),
+            Ok(Verdict::StopFirst)
+        );
+    }
+
+    #[test]
+    fn containers_are_made_in_ready_sandboxes_only() {
+        let call = Call::CreateContainer;
+        assert_eq!(sandbox(call, "s", Some(Phase::Ready)), Ok(Verdict::Proceed));
+        for phase in [Phase::NotReady, Phase::Removing] {
+            let error = sandbox(call, "s", Some(phase)).unwrap_err();
+            assert!(matches!(error, StateError::Precondition(_)));
+        }
+        let error = sandbox(call, "s", None).unwrap_err();
+        assert!(matches!(error, StateError::NotFound(_)));
+    }
+}

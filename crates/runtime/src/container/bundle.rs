@@ -1,0 +1,302 @@
+//! The bundle of a container: its specification, its filter of system calls, its cgroup.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rubelet_images::RootfsLayers;
+use rubelet_oci::{LinuxResources, Spec};
+use rubelet_runtime_plan::{
+    container_spec::{self, Namespaces, Placement, PodFiles, SpecInput},
+    profile,
+    record::UserRecord,
+    seccomp,
+    state::ContainerCall,
+    user::{self, Accounts},
+};
+
+use super::create::Making;
+use crate::{
+    engine::{Engine, unbounded},
+    facts,
+    fault::{Fault, Outcome},
+    handler::Handler,
+    host_devices,
+    layout::private_dir,
+    mount_sources, rootfs_files,
+};
+use rubelet_cri::v1::{self, NamespaceMode};
+
+/// Longest profile of system calls that is read.
+const LONGEST_PROFILE: u64 = 4 << 20;
+
+/// What the supervisor and the record have to know.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) has_seccomp: bool,
+    pub(super) user: UserRecord,
+}
+
+/// What was found on the host, in what a container asks for.
+struct Found {
+    passwd: Option<String>,
+    group: Option<String>,
+    sources: Vec<container_spec::MountSource>,
+    devices: Vec<Vec<container_spec::HostDevice>>,
+    host_devices: Vec<container_spec::HostDevice>,
+    seccomp_profile: Option<String>,
+    apparmor_profiles: Vec<String>,
+}
+
+/// Writes the bundle and makes the cgroup.
+pub(super) async fn prepare(making: &Making, layers: &RootfsLayers) -> Outcome<Prepared> {
+    let namespaces = namespaces(making)?;
+    let found = find(making, layers).await?;
+    let accounts = Accounts {
+        passwd: found.passwd.as_deref(),
+        group: found.group.as_deref(),
+    };
+    let security = security(&making.config);
+    let user = user::resolve(accounts, &making.image.config.user, security)?;
+    let spec = build(making, &found, namespaces, &user)?;
+    let engine = Arc::clone(&making.engine);
+    let dir = engine
+        .layout
+        .sandbox(&making.sandbox.id)
+        .bundle(&making.container.id);
+    let log_path = making.container.record().log_path.clone();
+    // Whoever makes the container by himself makes its cgroup, too.
+    let cgroup = matches!(making.handler, Handler::Embedded).then(|| making.cgroup.path.clone());
+    let record = UserRecord {
+        uid: user.uid,
+        gid: user.gid,
+        groups: user.additional_gids,
+    };
+    making
+        .engine
+        .blocking(move || {
+            let has_seccomp = write(&engine, &dir, &spec)?;
+            if !log_path.is_empty()
+                && let Some(parent) = Path::new(&log_path).parent()
+            {
+                fs::create_dir_all(parent).map_err(|error| {
+                    Fault::because(format!("cannot create {}", parent.display()), &error)
+                })?;
+            }
+            if let Some(path) = cgroup {
+                let resources = spec.linux.resources.unwrap_or_default();
+                make_cgroup(&engine, &path, &resources)?;
+            }
+            Ok(Prepared {
+                has_seccomp,
+                user: record,
+            })
+        })
+        .await
+}
+
+/// Looks at the host. Host paths may hang; nobody else waits for them.
+async fn find(making: &Making, layers: &RootfsLayers) -> Outcome<Found> {
+    let (config, layers) = (Arc::clone(&making.config), layers.clone());
+    let file = profile::seccomp_file(&config, &making.engine.facts)?;
+    let apparmor = making.engine.facts.apparmor;
+    unbounded(move || {
+        let privileged = security(&config).is_some_and(|security| security.privileged);
+        Ok(Found {
+            passwd: rootfs_files::read(&layers, "etc/passwd")?,
+            group: rootfs_files::read(&layers, "etc/group")?,
+            sources: mount_sources::find(&config.mounts)?,
+            devices: host_devices::wanted(&config.devices)?,
+            host_devices: if privileged {
+                host_devices::all()?
+            } else {
+                Vec::new()
+            },
+            seccomp_profile: file.map(|file| read_profile(&file)).transpose()?,
+            apparmor_profiles: if apparmor {
+                facts::apparmor_profiles()
+            } else {
+                Vec::new()
+            },
+        })
+    })
+    .await
+}
+
+fn build(
+    making: &Making,
+    found: &Found,
+    namespaces: Namespaces,
+    user: &user::ResolvedUser,
+) -> Outcome<Spec> {
+    let engine = &making.engine;
+    let dir = engine.layout.sandbox(&making.sandbox.id);
+    let rootfs = dir.bundle(&making.container.id).join("rootfs");
+    let host_ipc = making.sandbox.record().namespaces.ipc == NamespaceMode::Node as i32;
+    let shm = if host_ipc {
+        PathBuf::from("/dev/shm")
+    } else {
+        dir.shm()
+    };
+    let input = SpecInput {
+        id: &making.container.id,
+        sandbox_id: &making.sandbox.id,
+        sandbox: &making.pod,
+        container: &making.config,
+        image: &making.image.config,
+        user,
+        host: &engine.facts,
+        namespaces,
+        cgroup: &making.cgroup,
+        rootfs: &rootfs,
+        files: PodFiles {
+            shm: &shm,
+            resolv_conf: &dir.resolv_conf(),
+            hostname: &dir.hostname(),
+            hosts: Some(&dir.hosts()),
+        },
+        sources: &found.sources,
+        devices: &found.devices,
+        host_devices: &found.host_devices,
+        seccomp_profile: found.seccomp_profile.as_deref(),
+        apparmor_profiles: &found.apparmor_profiles,
+        selinux: making.sandbox.record().selinux.clone(),
+    };
+    Ok(container_spec::build(&input)?)
+}
+
+pub(super) fn security(config: &v1::ContainerConfig) -> Option<&v1::LinuxContainerSecurityContext> {
+    config.linux.as_ref()?.security_context.as_ref()
+}
+
+/// In which namespaces the container is. Those of the pod are held by its supervisor.
+fn namespaces(making: &Making) -> Outcome<Namespaces> {
+    let sandbox = making.sandbox.record();
+    let dir = making.engine.layout.sandbox(&sandbox.id);
+    let node = NamespaceMode::Node as i32;
+    let joined = |kind: &str| {
+        making
+            .sandbox
+            .namespace(kind)
+            .map(Placement::Join)
+            .ok_or_else(|| Fault::failed(format!("the pod's supervisor holds no {kind} namespace")))
+    };
+    let options = security(&making.config).and_then(|security| security.namespace_options.as_ref());
+    // A container may see other processes than the pod says, as ephemeral ones do.
+    let pid = options.map_or(sandbox.namespaces.pid, |options| options.pid);
+    Ok(Namespaces {
+        network: if sandbox.namespaces.network == node {
+            Placement::Host
+        } else {
+            Placement::Join(dir.netns())
+        },
+        ipc: if sandbox.namespaces.ipc == node {
+            Placement::Host
+        } else {
+            joined("ipc")?
+        },
+        // A pod on the host's network has the host's name.
+        uts: if sandbox.namespaces.network == node {
+            Placement::Host
+        } else {
+            joined("uts")?
+        },
+        pid: match NamespaceMode::try_from(pid) {
+            Ok(NamespaceMode::Pod) => joined("pid")?,
+            Ok(NamespaceMode::Container) => Placement::New,
+            Ok(NamespaceMode::Node) => Placement::Host,
+            Ok(NamespaceMode::Target) => {
+                target(making, options.map_or("", |options| &options.target_id))?
+            }
+            Err(_) => return Err(Fault::invalid(format!("unknown PID namespace mode {pid}"))),
+        },
+        user: if sandbox.namespaces.user.is_some() {
+            joined("user")?
+        } else {
+            Placement::Host
+        },
+    })
+}
+
+fn target(making: &Making, id: &str) -> Outcome<Placement> {
+    let found = making.engine.container(ContainerCall::Target, id)?;
+    let target = found.ok_or_else(|| Fault::not_found(format!("there is no container {id:?}")))?;
+    if target.sandbox.id != making.sandbox.id {
+        return Err(Fault::invalid(format!(
+            "the target container {id:?} is in another sandbox"
+        )));
+    }
+    target.verdict(ContainerCall::Target)?;
+    let pid = target.record().pid;
+    Ok(Placement::Join(format!("/proc/{pid}/ns/pid").into()))
+}
+
+fn read_profile(file: &Path) -> Outcome<String> {
+    let failed = |error: io::Error| {
+        Fault::because(
+            format!("cannot read the seccomp profile {}", file.display()),
+            &error,
+        )
+    };
+    let size = fs::metadata(file).map_err(failed)?.len();
+    if size > LONGEST_PROFILE {
+        return Err(Fault::invalid(format!(
+            "the seccomp profile {} has {size} bytes, which is no profile",
+            file.display()
+        )));
+    }
+    fs::read_to_string(file).map_err(failed)
+}
+
+/// Writes the files of a bundle; whether there is a filter of system calls.
+fn write(engine: &Engine, dir: &Path, spec: &Spec) -> Outcome<bool> {
+    let failed = |path: PathBuf| {
+        move |error: io::Error| Fault::because(format!("cannot create {}", path.display()), &error)
+    };
+    let rootfs = dir.join("rootfs");
+    private_dir(&rootfs).map_err(failed(rootfs.clone()))?;
+    let config = dir.join("config.json");
+    let text = serde_json::to_vec(spec)
+        .map_err(|error| Fault::because("cannot write the container's specification", &error))?;
+    put(&config, &text).map_err(failed(config.clone()))?;
+    let Some(profile) = &spec.linux.seccomp else {
+        return Ok(false);
+    };
+    let program = seccomp::compile(profile, engine.facts.arch)?;
+    let file = dir.join("seccomp.bpf");
+    put(&file, &program).map_err(failed(file.clone()))?;
+    Ok(true)
+}
+
+fn put(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file: File = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(content)
+}
+
+/// A limit or a device rule that is not in force must not go unnoticed.
+fn make_cgroup(
+    engine: &Engine,
+    path: &rubelet_base::cgroup::CgroupPath,
+    resources: &LinuxResources,
+) -> Outcome<()> {
+    let cgroups = &engine.cgroups;
+    let failed = "cannot make the container's cgroup";
+    cgroups
+        .create(path)
+        .map_err(|error| Fault::because(failed, &error))?;
+    cgroups
+        .apply(path, resources)
+        .map_err(|error| Fault::because(failed, &error))?;
+    cgroups
+        .apply_devices(path, &resources.devices)
+        .map_err(|error| Fault::because(failed, &error))
+}

@@ -1,0 +1,268 @@
+//! `CreateContainer`.
+
+use std::{path::PathBuf, sync::Arc};
+
+use rubelet_base::cgroup::CgroupPath;
+use rubelet_cri::v1::{self, ContainerEventType};
+use rubelet_images::{Image, Mappings, RootfsLayers};
+use rubelet_runtime_plan::{
+    cgroup::{self, ContainerCgroup},
+    cri_status::sandbox_metadata,
+    record::{ContainerRecord, MountRecord, UserRecord, names},
+    resources,
+    state::{ContainerPhase, SandboxCall},
+    stop_signal,
+};
+use rubelet_shim::protocol::{Answer, Call, CreateContainer, Rootfs};
+
+use super::{Container, bundle};
+use crate::{
+    clock,
+    engine::Engine,
+    fault::{Fault, Outcome},
+    handler::Handler,
+    identifier,
+    kept::{self, KeptContainer},
+    sandbox::{Sandbox, remove::remove_dir},
+    table::Name,
+};
+
+/// Makes a container; its identifier. Everything is undone when a step fails.
+pub(crate) async fn create(
+    engine: Arc<Engine>,
+    request: v1::CreateContainerRequest,
+) -> Outcome<String> {
+    let id = &request.pod_sandbox_id;
+    let found = engine.sandbox(SandboxCall::CreateContainer, id)?;
+    let sandbox = found.ok_or_else(|| Fault::not_found(format!("there is no sandbox {id:?}")))?;
+    // The sandbox stays until this is done.
+    let _shared = sandbox.calls.read().await;
+    sandbox.verdict(SandboxCall::CreateContainer)?;
+
+    let config = request
+        .config
+        .ok_or_else(|| Fault::invalid("the request has no config"))?;
+    let pod = request
+        .sandbox_config
+        .ok_or_else(|| Fault::invalid("the request has no sandbox_config"))?;
+    let metadata = config
+        .metadata
+        .clone()
+        .ok_or_else(|| Fault::invalid("the container's config has no metadata"))?;
+    let image = image(&engine, &config)?;
+    let id = identifier::random().map_err(|error| Fault::because("no identifier", &error))?;
+    let name = Name::Container(names::container(
+        &metadata,
+        &sandbox_metadata(&sandbox.record()),
+    ));
+    let reservation = engine.table.reserve(name, &id)?;
+
+    let handler = Handler::of(&engine.settings, &sandbox.record().runtime_handler)?;
+    let parent = sandbox.record().cgroup_parent.clone();
+    let cgroup = cgroup::container(&parent, &id, engine.facts.driver)?;
+    let making = Making {
+        engine: Arc::clone(&engine),
+        sandbox: Arc::clone(&sandbox),
+        container: Container::new(
+            record(
+                &engine, &sandbox, &config, &pod, metadata, &image, &cgroup, id,
+            )?,
+            &sandbox,
+        ),
+        config: Arc::new(config),
+        pod: Arc::new(pod),
+        image,
+        cgroup,
+        handler,
+    };
+    let container = Arc::clone(&making.container);
+    let _call = container.calls.lock().await;
+    // Before the supervisor may tell of it.
+    sandbox.add_member(&container);
+    if let Err(fault) = making.make().await {
+        making.undo().await;
+        return Err(fault);
+    }
+    reservation.keep();
+    engine.table.add_container(&container);
+    engine.tell(ContainerEventType::ContainerCreatedEvent, &container);
+    if container.has_ended() {
+        // Its init was killed before anybody knew it.
+        engine.tell(ContainerEventType::ContainerStoppedEvent, &container);
+    }
+    Ok(container.id.clone())
+}
+
+fn image(engine: &Engine, config: &v1::ContainerConfig) -> Outcome<Arc<Image>> {
+    let wanted = config.image.as_ref().map(|image| &*image.image);
+    let wanted = wanted.filter(|image| !image.is_empty());
+    let wanted = wanted.ok_or_else(|| Fault::invalid("the container's config has no image"))?;
+    engine.images.find(wanted).ok_or_else(|| {
+        Fault::not_found(format!(
+            "there is no image {wanted:?} on this node; pull it first"
+        ))
+    })
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a record is made of many parts, once"
+)]
+fn record(
+    engine: &Engine,
+    sandbox: &Sandbox,
+    config: &v1::ContainerConfig,
+    pod: &v1::PodSandboxConfig,
+    metadata: v1::ContainerMetadata,
+    image: &Image,
+    cgroup: &ContainerCgroup,
+    id: String,
+) -> Outcome<ContainerRecord> {
+    let wanted = config.image.clone().unwrap_or_default();
+    let linux = config.linux.as_ref();
+    let limits = linux
+        .and_then(|linux| linux.resources.clone())
+        .unwrap_or_default();
+    let log_path = match (&*pod.log_directory, &*config.log_path) {
+        ("", _) | (_, "") => String::new(),
+        (dir, file) => PathBuf::from(dir).join(file).to_string_lossy().into_owned(),
+    };
+    let named = image.repo_digests.first().cloned();
+    Ok(ContainerRecord {
+        sandbox_id: sandbox.id.clone(),
+        boot_id: engine.boot_id.clone(),
+        name: metadata.name,
+        attempt: metadata.attempt,
+        phase: ContainerPhase::Creating,
+        created_at: clock::now_ns(),
+        started_at: 0,
+        exit: None,
+        pid: 0,
+        image: wanted.image,
+        user_specified_image: wanted.user_specified_image,
+        image_ref: named.unwrap_or_else(|| image.id.to_string()),
+        image_id: image.id.to_string(),
+        labels: config.labels.clone(),
+        annotations: config.annotations.clone(),
+        mounts: config.mounts.iter().map(MountRecord::of).collect(),
+        log_path,
+        tty: config.tty,
+        stdin: config.stdin,
+        stdin_once: config.stdin_once,
+        resources: resources::create(&limits, &engine.facts)?,
+        oom_score_adj: resources::oom_score_adj(&limits)?,
+        user: UserRecord::default(),
+        stop_signal: stop_signal::resolve(config.stop_signal, &image.config.stop_signal)?,
+        cgroup: cgroup.path.as_str().to_owned(),
+        scope: cgroup
+            .scope
+            .as_ref()
+            .map(|scope| scope.name.clone())
+            .unwrap_or_default(),
+        id,
+    })
+}
+
+/// A container on its way.
+pub(super) struct Making {
+    pub(super) engine: Arc<Engine>,
+    pub(super) sandbox: Arc<Sandbox>,
+    pub(super) container: Arc<Container>,
+    pub(super) config: Arc<v1::ContainerConfig>,
+    pub(super) pod: Arc<v1::PodSandboxConfig>,
+    pub(super) image: Arc<Image>,
+    pub(super) cgroup: ContainerCgroup,
+    pub(super) handler: Handler,
+}
+
+impl Making {
+    async fn make(&self) -> Outcome<()> {
+        let (engine, container) = (&self.engine, &self.container);
+        let user = self.sandbox.record().namespaces.user.clone();
+        let mappings = user.map(|user| Mappings {
+            uids: user.uids,
+            gids: user.gids,
+        });
+        let layers = engine
+            .images
+            .prepare_rootfs(&container.id, &self.image.id, mappings.as_ref())
+            .await
+            .map_err(|error| Fault::because("cannot make the root file system", &error))?;
+        let prepared = bundle::prepare(self, &layers).await?;
+        container.change(|record| record.user = prepared.user.clone());
+        let call = self.call(layers, &prepared);
+        match self
+            .sandbox
+            .link()?
+            .call(Call::Create(Box::new(call)))
+            .await?
+        {
+            Answer::Created { pid } => container.change(|record| {
+                if record.exit.is_none() {
+                    record.pid = pid;
+                    record.phase = ContainerPhase::Created;
+                }
+            }),
+            other => return Err(Fault::failed(format!("unexpected answer: {other:?}"))),
+        }
+        engine.save_container(container).await
+    }
+
+    fn call(&self, layers: RootfsLayers, prepared: &bundle::Prepared) -> CreateContainer {
+        let record = self.container.record();
+        let (engine, id) = (&self.engine, &self.container.id);
+        CreateContainer {
+            id: id.clone(),
+            bundle: engine.layout.sandbox(&self.sandbox.id).bundle(id),
+            runtime: self.handler.choice(&engine.layout, engine.facts.driver),
+            rootfs: Rootfs::Overlay {
+                lower: layers.lower,
+                upper: Some(layers.upper),
+                work: Some(layers.work),
+            },
+            cgroup: self.cgroup.path.clone(),
+            log_path: (!record.log_path.is_empty()).then(|| record.log_path.clone().into()),
+            stdin: record.stdin,
+            stdin_once: record.stdin_once,
+            tty: record.tty,
+            has_seccomp: prepared.has_seccomp,
+            max_log_line: 16 << 10,
+        }
+    }
+
+    /// Puts everything back as it was before. What can't be undone now is found at the next start.
+    async fn undo(&self) {
+        let (engine, container) = (&self.engine, &self.container);
+        container.change(|record| record.phase = ContainerPhase::Removing);
+        let cleaned = clean(engine, container).await;
+        if let Err(fault) = cleaned {
+            tracing::warn!(container = container.id, %fault, "a container that could not be made left something behind");
+        }
+        self.sandbox.remove_member(&container.id);
+    }
+}
+
+/// Kills what is left of a container and removes everything of it but its log. May be repeated.
+pub(super) async fn clean(engine: &Arc<Engine>, container: &Arc<Container>) -> Outcome<()> {
+    let id = &container.id;
+    if let Some(link) = container.sandbox.live_link() {
+        let deleted = link.call(Call::Delete { id: id.clone() }).await;
+        if let Err(fault) = deleted
+            && !link.has_ended()
+        {
+            return Err(fault);
+        }
+    }
+    let cgroup: CgroupPath = container.cgroup()?;
+    engine.clear_cgroup(&cgroup).await?;
+    let removed = engine.images.remove_rootfs(id).await;
+    removed.map_err(|error| Fault::because("cannot remove the root file system", &error))?;
+    let bundle = engine.layout.sandbox(&container.sandbox.id).bundle(id);
+    let record = engine.layout.container_record(id);
+    engine
+        .blocking(move || {
+            remove_dir(&bundle)?;
+            kept::forget::<KeptContainer>(&record)
+        })
+        .await
+}

@@ -1,0 +1,120 @@
+//! What earlier runs left behind. The start removes it; while a runtime runs, it should not be there.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use rubelet_host::{CgroupFs, mountinfo};
+
+use super::{Finding, Severity};
+use crate::{RuntimeSettings, identifier::is_identifier, layout::Layout};
+
+const REMEDY: &str = "the next start of the runtime removes it";
+
+pub(super) fn find(settings: &RuntimeSettings) -> Vec<Finding> {
+    let layout = Layout::new(&settings.root, &settings.run);
+    let sandboxes = records(&layout.sandbox_records());
+    let containers = records(&layout.container_records());
+    let mut findings = damaged(&[layout.sandbox_records(), layout.container_records()]);
+
+    for id in names(&layout.sandboxes()).difference(&sandboxes) {
+        findings.push(leftover(
+            format!("{} belongs to no sandbox", layout.sandbox(id).path().display()),
+            "it may hold namespaces, mounts and processes",
+        ));
+    }
+    for id in names(&layout.root().join("snapshots")).difference(&containers) {
+        findings.push(leftover(
+            format!("the root file system {id} belongs to no container"),
+            "it takes space",
+        ));
+    }
+    for entry in mountinfo::read().unwrap_or_default() {
+        let below = entry.mount_point.strip_prefix(layout.sandboxes()).ok();
+        let id = below.and_then(|path| path.iter().next()?.to_str());
+        if id.is_some_and(|id| !sandboxes.contains(id)) {
+            findings.push(leftover(
+                format!("something is mounted at {}", entry.mount_point.display()),
+                "it belongs to no sandbox",
+            ));
+        }
+    }
+    if let Ok(cgroups) = CgroupFs::detect(Path::new("/sys/fs/cgroup")) {
+        let children = cgroups.children(&settings.shim_cgroup).unwrap_or_default();
+        for id in children.difference(&sandboxes) {
+            findings.push(leftover(
+                format!("the cgroup {}/{id} belongs to no sandbox", settings.shim_cgroup),
+                "a supervisor of a pod that nobody knows may run in it",
+            ));
+        }
+    }
+    findings
+}
+
+fn leftover(what: String, why: &str) -> Finding {
+    Finding::new(Severity::Warning, what, why, REMEDY)
+}
+
+/// Records that were moved aside.
+fn damaged(dirs: &[PathBuf]) -> Vec<Finding> {
+    let files = dirs.iter().flat_map(|dir| fs::read_dir(dir).into_iter().flatten().flatten());
+    files
+        .filter(|entry| entry.file_name().to_string_lossy().contains(".corrupt-"))
+        .map(|entry| {
+            Finding::new(
+                Severity::Warning,
+                format!("{} is a damaged record", entry.path().display()),
+                "a disk or a file system loses data, or somebody has changed the file; what it was about is removed",
+                "look at the disk, and remove the file",
+            )
+        })
+        .collect()
+}
+
+/// Identifiers of the records in a folder.
+fn records(dir: &Path) -> BTreeSet<String> {
+    names_with(dir, |name| name.strip_suffix(".json"))
+}
+
+/// Identifiers among the names in a folder.
+fn names(dir: &Path) -> BTreeSet<String> {
+    names_with(dir, |name| Some(name))
+}
+
+fn names_with(dir: &Path, of: impl Fn(&str) -> Option<&str>) -> BTreeSet<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let id = of(name.to_str()?)?;
+            is_identifier(id).then(|| id.to_owned())
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_record_is_told_and_what_has_one_is_not() {
+        let dir = tempfile::Builder::new().prefix("rubelet-t").tempdir().unwrap();
+        let mut settings = RuntimeSettings::new(dir.path().join("root"), dir.path().join("run"));
+        settings.shim_cgroup = rubelet_base::cgroup::CgroupPath::parse("rubelet-tnone/shims").unwrap();
+        assert_eq!(find(&settings), []);
+        let layout = Layout::new(&settings.root, &settings.run);
+        layout.make().unwrap();
+        let (known, unknown) = ("a".repeat(64), "b".repeat(64));
+        fs::write(layout.sandbox_record(&known), "").unwrap();
+        for id in [&known, &unknown] {
+            fs::create_dir(layout.sandbox(id).path()).unwrap();
+        }
+        fs::write(layout.sandbox_records().join("x.json.corrupt-1"), "").unwrap();
+        let found = find(&settings);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].what.ends_with("is a damaged record"));
+        assert!(found[1].what.contains(&unknown) && !found[1].what.contains(&known));
+    }
+}

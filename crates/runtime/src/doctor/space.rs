@@ -1,0 +1,78 @@
+//! Whether there is space where the runtime writes.
+
+use std::path::Path;
+
+use rubelet_host::usage::{self, Usage};
+
+use super::{Finding, Severity};
+use crate::RuntimeSettings;
+
+pub(super) fn folders(settings: &RuntimeSettings) -> Vec<Finding> {
+    let folders = [
+        (&*settings.root, "images, layers and records are kept there"),
+        (
+            &*settings.run,
+            "sockets and bundles of running pods are kept there",
+        ),
+    ];
+    folders
+        .into_iter()
+        .flat_map(|(dir, why)| {
+            let Ok(found) = usage::file_system(existing(dir)) else {
+                return Vec::new();
+            };
+            let bytes = low(found.bytes).then(|| ("space", found.bytes));
+            let inodes = low(found.inodes).then(|| ("inodes", found.inodes));
+            bytes
+                .into_iter()
+                .chain(inodes)
+                .map(|(what, left)| finding(dir, what, left, why))
+                .collect()
+        })
+        .collect()
+}
+
+/// The folder, or the one above in which it will be made.
+fn existing(dir: &Path) -> &Path {
+    dir.ancestors()
+        .find(|dir| dir.exists())
+        .unwrap_or(Path::new("/"))
+}
+
+/// Less than a twentieth left. File systems that make inodes as needed have no capacity of them.
+fn low(usage: Usage) -> bool {
+    usage.capacity > 0 && usage.available < usage.capacity / 20
+}
+
+fn finding(dir: &Path, what: &str, left: Usage, why: &str) -> Finding {
+    let percent = left.available.saturating_mul(100) / left.capacity.max(1);
+    let severity = if left.available == 0 {
+        Severity::Error
+    } else {
+        Severity::Warning
+    };
+    Finding::new(
+        severity,
+        format!("{percent} % of the {what} of {} is left", dir.display()),
+        why,
+        "remove images that are not used (`rubelet image ls`), or make room",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_is_low_below_a_twentieth() {
+        let usage = |available| Usage {
+            available,
+            capacity: 100,
+        };
+        assert!(low(usage(4)) && !low(usage(5)));
+        assert!(!low(Usage::default()));
+        let found = finding(Path::new("/x"), "space", usage(0), "why");
+        assert_eq!(found.severity, Severity::Error);
+        assert_eq!(found.what, "0 % of the space of /x is left");
+    }
+}

@@ -1,0 +1,77 @@
+//! Runtime handlers: who makes the containers of a pod.
+
+use std::path::PathBuf;
+
+use rubelet_runtime_plan::host::CgroupDriver;
+use rubelet_shim::protocol::{ExternalRuntime, RuntimeChoice};
+
+use crate::{
+    doctor::is_executable,
+    fault::{Fault, Outcome},
+    layout::Layout,
+    settings::RuntimeSettings,
+};
+
+/// The name of the embedded one, beside the empty name.
+pub(crate) const EMBEDDED: &str = "rubelet";
+
+/// Who makes the containers of a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Handler {
+    /// This program.
+    Embedded,
+    /// A program with the command line of `runc`.
+    External {
+        /// What the handler is called.
+        name: String,
+        /// The program.
+        binary: PathBuf,
+    },
+}
+
+impl Handler {
+    /// The handler of that name.
+    pub(crate) fn of(settings: &RuntimeSettings, name: &str) -> Outcome<Self> {
+        if matches!(name, "" | EMBEDDED) {
+            return Ok(Self::Embedded);
+        }
+        let Some(binary) = settings.handlers.get(name) else {
+            return Err(Fault::invalid(format!(
+                "no runtime for {name:?} is configured: there are {}",
+                names(settings).join(", ")
+            )));
+        };
+        if !is_executable(binary) {
+            return Err(Fault::state(format!(
+                "the runtime handler {name:?} needs {}, which is not an executable file",
+                binary.display()
+            )));
+        }
+        Ok(Self::External {
+            name: name.to_owned(),
+            binary: binary.clone(),
+        })
+    }
+
+    /// As the supervisor wants to know it.
+    pub(crate) fn choice(&self, layout: &Layout, driver: CgroupDriver) -> RuntimeChoice {
+        match self {
+            Self::Embedded => RuntimeChoice::Embedded,
+            Self::External { name, binary } => RuntimeChoice::External(ExternalRuntime {
+                binary: binary.clone(),
+                root: layout.run().join("oci").join(name),
+                systemd_cgroup: driver == CgroupDriver::Systemd,
+            }),
+        }
+    }
+}
+
+/// All handlers that work, the default first.
+pub(crate) fn names(settings: &RuntimeSettings) -> Vec<String> {
+    let external = settings
+        .handlers
+        .iter()
+        .filter(|(_, binary)| is_executable(binary))
+        .map(|(name, _)| name.clone());
+    [EMBEDDED.to_owned()].into_iter().chain(external).collect()
+}

@@ -1,0 +1,48 @@
+//! Identifiers of sandboxes and containers: 64 hexadecimal digits, as every runtime has them.
+
+use std::fmt::Write as _;
+
+/// A new identifier. 256 random bits: it is never given twice.
+pub(crate) fn random() -> std::io::Result<String> {
+    let mut bytes = [0u8; 32];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        filled +=
+            rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
+    }
+    let mut text = String::with_capacity(64);
+    for byte in bytes {
+        write!(text, "{byte:02x}").expect("a string takes what is written to it");
+    }
+    Ok(text)
+}
+
+/// Whether a file name can be an identifier of ours. Only such names are joined to paths.
+pub(crate) fn is_identifier(name: &str) -> bool {
+    name.len() == 64
+        && name
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_differ_and_are_recognised() {
+        let (one, other) = (random().unwrap(), random().unwrap());
+        assert_ne!(one, other);
+        assert!(is_identifier(&one) && is_identifier(&other));
+        for name in [
+            "",
+            "..",
+            "abc",
+            &"g".repeat(64),
+            &"A".repeat(64),
+            &"0".repeat(65),
+        ] {
+            assert!(!is_identifier(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The image service: the CRI's messages on the node's image store.
+
+use std::{path::PathBuf, sync::Arc};
+
+use async_trait::async_trait;
+use rubelet_cri::{
+    Code, CriErrorKind, CriResult, ImageLoader, ImageService,
+    v1::{self, FilesystemIdentifier, FilesystemUsage},
+};
+use rubelet_images::{
+    Credentials, Image, ImageStore, LoadRequest, PullError, PullErrorKind, PullRequest, Reference,
+    Usage, credentials::AuthFields,
+};
+
+use crate::{
+    clock,
+    fault::{Fault, Outcome},
+    stats::value,
+};
+
+/// The image service on a store.
+#[derive(Clone)]
+pub(crate) struct Images(pub(crate) Arc<ImageStore>);
+
+#[async_trait]
+impl ImageService for Images {
+    async fn list_images(
+        &self,
+        request: v1::ListImagesRequest,
+    ) -> CriResult<v1::ListImagesResponse> {
+        let wanted = request
+            .filter
+            .and_then(|filter| filter.image)
+            .map(|image| image.image)
+            .filter(|image| !image.is_empty());
+        let images = match wanted {
+            Some(image) => self.0.find(&image).into_iter().collect(),
+            None => self.0.list(),
+        };
+        Ok(v1::ListImagesResponse {
+            images: images.iter().map(|image| message(image)).collect(),
+        })
+    }
+
+    async fn image_status(
+        &self,
+        request: v1::ImageStatusRequest,
+    ) -> CriResult<v1::ImageStatusResponse> {
+        let image = named(request.image).map_err(Fault::of::<v1::ImageStatusRequest>)?;
+        let found = self.0.find(&image);
+        let mut info = std::collections::HashMap::new();
+        if let Some(found) = found.as_ref().filter(|_| request.verbose) {
+            info.insert("info".to_owned(), verbose(found));
+        }
+        Ok(v1::ImageStatusResponse {
+            image: found.map(|image| message(&image)),
+            info: info.into_iter().collect(),
+        })
+    }
+
+    async fn pull_image(&self, request: v1::PullImageRequest) -> CriResult<v1::PullImageResponse> {
+        let pulled = self.pull(request).await;
+        let image_ref = pulled.map_err(Fault::of::<v1::PullImageRequest>)?;
+        Ok(v1::PullImageResponse { image_ref })
+    }
+
+    async fn remove_image(
+        &self,
+        request: v1::RemoveImageRequest,
+    ) -> CriResult<v1::RemoveImageResponse> {
+        let fault = Fault::of::<v1::RemoveImageRequest>;
+        let image = named(request.image).map_err(fault)?;
+        // A removal that has begun goes on when the caller goes away.
+        let store = Arc::clone(&self.0);
+        let removing = tokio::spawn(async move {
+            let removed = store.remove(&image).await;
+            removed
+                .map_err(|error| Fault::because(format!("cannot remove the image {image}"), &error))
+        });
+        match removing.await {
+            Ok(removed) => removed.map_err(fault)?,
+            Err(_) => return Err(fault(Fault::failed("the removal of the image broke off"))),
+        };
+        Ok(v1::RemoveImageResponse {})
+    }
+
+    async fn image_fs_info(&self, _: v1::ImageFsInfoRequest) -> CriResult<v1::ImageFsInfoResponse> {
+        let info = self.0.fs_info();
+        let timestamp = clock::now_ns();
+        let usage = |usage: Usage| FilesystemUsage {
+            timestamp,
+            fs_id: Some(FilesystemIdentifier {
+                mountpoint: info.mountpoint.to_string_lossy().into_owned(),
+            }),
+            used_bytes: value(usage.bytes),
+            inodes_used: value(usage.inodes),
+        };
+        Ok(v1::ImageFsInfoResponse {
+            image_filesystems: vec![usage(info.images)],
+            // A kubelet compares this with the other to learn whether both share one disk.
+            container_filesystems: vec![usage(info.containers)],
+        })
+    }
+}
+
+#[async_trait]
+impl ImageLoader for Images {
+    async fn load(&self, path: PathBuf) -> CriResult<Vec<String>> {
+        let request = LoadRequest { path, name: None };
+        let loaded = self.0.load(request).await.map_err(|error| {
+            let text = rubelet_base::ErrorChain(&error).to_string();
+            rubelet_cri::CriError::new("LoadImage", CriErrorKind::InvalidArgument, text)
+        })?;
+        Ok(loaded
+            .into_iter()
+            .flat_map(|loaded| {
+                if loaded.names.is_empty() {
+                    vec![loaded.image.id.to_string()]
+                } else {
+                    loaded.names
+                }
+            })
+            .collect())
+    }
+}
+
+impl Images {
+    async fn pull(&self, request: v1::PullImageRequest) -> Outcome<String> {
+        let image = named(request.image)?;
+        let reference: Reference = image
+            .parse()
+            .map_err(|error| Fault::invalid(format!("cannot pull {image:?}: {error}")))?;
+        let auth = request.auth.unwrap_or_default();
+        let fields = AuthFields {
+            username: &auth.username,
+            password: &auth.password,
+            auth: &auth.auth,
+            server_address: &auth.server_address,
+            identity_token: &auth.identity_token,
+            registry_token: &auth.registry_token,
+        };
+        let auth = Credentials::from_auth(&fields, reference.registry())
+            .map_err(|error| Fault::invalid(format!("cannot pull {image:?}: {error}")))?;
+        let request = PullRequest {
+            image: &image,
+            auth,
+        };
+        let id = self
+            .0
+            .pull(request)
+            .await
+            .map_err(|error| refused(&error))?;
+        Ok(id.to_string())
+    }
+}
+
+/// The image that a request names.
+fn named(image: Option<v1::ImageSpec>) -> Outcome<String> {
+    image
+        .map(|image| image.image)
+        .filter(|image| !image.is_empty())
+        .ok_or_else(|| Fault::invalid("the request names no image"))
+}
+
+/// Kubelets tell users what to do by the code.
+fn refused(error: &PullError) -> Fault {
+    let kind = match error.kind() {
+        PullErrorKind::InvalidArgument => CriErrorKind::InvalidArgument,
+        PullErrorKind::NotFound => CriErrorKind::NotFound,
+        PullErrorKind::Unauthenticated => CriErrorKind::Other(Code::Unauthenticated),
+        PullErrorKind::PermissionDenied => CriErrorKind::Other(Code::PermissionDenied),
+        PullErrorKind::TooManyRequests | PullErrorKind::NoSpace => CriErrorKind::ResourceExhausted,
+        // `Unavailable` would say that the runtime is.
+        PullErrorKind::Unavailable | PullErrorKind::Refused => CriErrorKind::Other(Code::Unknown),
+        PullErrorKind::Canceled => CriErrorKind::Canceled,
+        PullErrorKind::Internal => CriErrorKind::Other(Code::Internal),
+    };
+    Fault::new(kind, rubelet_base::ErrorChain(error).to_string())
+}
+
+fn message(image: &Image) -> v1::Image {
+    let (uid, username) = user(&image.config.user);
+    v1::Image {
+        id: image.id.to_string(),
+        repo_tags: image.repo_tags.clone(),
+        repo_digests: image.repo_digests.clone(),
+        size: image.size,
+        uid,
+        username,
+        spec: Some(v1::ImageSpec {
+            image: image.id.to_string(),
+            ..Default::default()
+        }),
+        pinned: image.pinned,
+    }
+}
+
+/// The user of an image, `user[:group]`: a number or a name. Root where there is none.
+fn user(text: &str) -> (Option<v1::Int64Value>, String) {
+    let user = text.split(':').next().unwrap_or_default();
+    if user.is_empty() {
+        return (Some(v1::Int64Value { value: 0 }), String::new());
+    }
+    match user.parse() {
+        Ok(value) => (Some(v1::Int64Value { value }), String::new()),
+        Err(_) => (None, user.to_owned()),
+    }
+}
+
+/// What `crictl inspecti` shows beside the message.
+fn verbose(image: &Image) -> String {
+    let info = serde_json::json!({
+        "imageSpec": {
+            "architecture": image.platform.architecture,
+            "os": image.platform.os,
+            "config": &*image.config,
+        },
+        "layers": image.layers.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "arrivedAt": image.arrived_at,
+    });
+    info.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_images_user_is_a_number_or_a_name() {
+        let number = |value| Some(v1::Int64Value { value });
+        assert_eq!(user(""), (number(0), String::new()));
+        assert_eq!(user("1000:2000"), (number(1000), String::new()));
+        assert_eq!(user("www-data:www"), (None, "www-data".to_owned()));
+    }
+}

@@ -1,0 +1,130 @@
+//! Where everything is on disk.
+//!
+//! Below the root are things that survive a reboot, below the run folder those that need not.
+
+use std::{
+    fs, io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+/// The folders of one runtime.
+#[derive(Debug, Clone)]
+pub(crate) struct Layout {
+    root: PathBuf,
+    run: PathBuf,
+}
+
+impl Layout {
+    pub(crate) fn new(root: &Path, run: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            run: run.to_owned(),
+        }
+    }
+
+    /// Makes the folders that must be there before anything else.
+    pub(crate) fn make(&self) -> Result<(), (PathBuf, io::Error)> {
+        let dirs = [
+            self.root.clone(),
+            self.sandbox_records(),
+            self.container_records(),
+            self.run.clone(),
+            self.sandboxes(),
+        ];
+        for dir in dirs {
+            private_dir(&dir).map_err(|error| (dir, error))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn lock_file(&self) -> PathBuf {
+        self.root.join("lock")
+    }
+
+    pub(crate) fn sandbox_records(&self) -> PathBuf {
+        self.root.join("sandboxes")
+    }
+
+    pub(crate) fn container_records(&self) -> PathBuf {
+        self.root.join("containers")
+    }
+
+    pub(crate) fn sandbox_record(&self, id: &str) -> PathBuf {
+        self.sandbox_records().join(format!("{id}.json"))
+    }
+
+    pub(crate) fn container_record(&self, id: &str) -> PathBuf {
+        self.container_records().join(format!("{id}.json"))
+    }
+
+    pub(crate) fn images(&self) -> PathBuf {
+        self.root.clone()
+    }
+
+    pub(crate) fn run(&self) -> &Path {
+        &self.run
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// One folder per sandbox, named by its identifier.
+    pub(crate) fn sandboxes(&self) -> PathBuf {
+        self.run.join("sandboxes")
+    }
+
+    pub(crate) fn sandbox(&self, id: &str) -> SandboxDir {
+        SandboxDir(self.sandboxes().join(id))
+    }
+}
+
+/// The run folder of one sandbox.
+#[derive(Debug, Clone)]
+pub(crate) struct SandboxDir(PathBuf);
+
+impl SandboxDir {
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The file on which the network namespace is bound.
+    pub(crate) fn netns(&self) -> PathBuf {
+        self.0.join("net")
+    }
+
+    /// The tmpfs for `/dev/shm` of all containers.
+    pub(crate) fn shm(&self) -> PathBuf {
+        self.0.join("shm")
+    }
+
+    pub(crate) fn hostname(&self) -> PathBuf {
+        self.0.join("hostname")
+    }
+
+    pub(crate) fn resolv_conf(&self) -> PathBuf {
+        self.0.join("resolv.conf")
+    }
+
+    pub(crate) fn hosts(&self) -> PathBuf {
+        self.0.join("hosts")
+    }
+
+    pub(crate) fn containers(&self) -> PathBuf {
+        self.0.join("containers")
+    }
+
+    /// The bundle of one container.
+    pub(crate) fn bundle(&self, container: &str) -> PathBuf {
+        self.containers().join(container)
+    }
+}
+
+/// Makes a folder with its parents that only root may enter.
+pub(crate) fn private_dir(dir: &Path) -> io::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+}

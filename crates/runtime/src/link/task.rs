@@ -1,0 +1,196 @@
+//! The task that owns the socket to a shim.
+
+use std::{
+    collections::HashMap,
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::Arc,
+};
+
+use rubelet_shim::{
+    protocol::{Answer, Decoder, Failure, FromAgent, FromShim, encode, from_shim},
+    wire,
+};
+use tokio::{
+    io::Interest,
+    net::UnixStream,
+    sync::{mpsc, oneshot, watch},
+};
+
+use super::{Outgoing, Reply, Report, Reporter, watch_process};
+
+/// Bytes read at once.
+const PORTION: usize = 16 * 1024;
+
+pub(super) struct Task {
+    socket: UnixStream,
+    handle: Arc<OwnedFd>,
+    queue: mpsc::UnboundedReceiver<Outgoing>,
+    acks: mpsc::WeakUnboundedSender<Outgoing>,
+    reporter: Reporter,
+    ended: watch::Sender<bool>,
+    decoder: Decoder,
+    /// Descriptors that have arrived and belong to frames that have not.
+    fds: Vec<OwnedFd>,
+    waiting: HashMap<u64, oneshot::Sender<Reply>>,
+    /// What is being sent, and how much of it was.
+    sending: Option<(Outgoing, usize)>,
+}
+
+impl Task {
+    pub(super) fn new(
+        socket: UnixStream,
+        handle: Arc<OwnedFd>,
+        queue: mpsc::UnboundedReceiver<Outgoing>,
+        acks: mpsc::WeakUnboundedSender<Outgoing>,
+        reporter: Reporter,
+        ended: watch::Sender<bool>,
+    ) -> Self {
+        Self {
+            socket,
+            handle,
+            queue,
+            acks,
+            reporter,
+            ended,
+            decoder: Decoder::new(),
+            fds: Vec::new(),
+            waiting: HashMap::new(),
+            sending: None,
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        let reason = match self.work().await {
+            Ok(()) => "it was let go of".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        // Calls that wait get their error from the senders that are dropped here.
+        self.waiting.clear();
+        self.queue.close();
+        self.ended.send_replace(true);
+        (self.reporter)(Report::Ended { reason });
+    }
+
+    /// Until the shim has ended, or nobody has the link any more.
+    async fn work(&mut self) -> io::Result<()> {
+        let process = watch_process(&self.handle)?;
+        loop {
+            let interest = if self.sending.is_some() {
+                Interest::READABLE | Interest::WRITABLE
+            } else {
+                Interest::READABLE
+            };
+            tokio::select! {
+                ready = self.socket.ready(interest) => {
+                    let ready = ready?;
+                    if ready.is_readable() || ready.is_read_closed() {
+                        self.receive()?;
+                    }
+                    if ready.is_writable() {
+                        self.flush()?;
+                    }
+                }
+                next = self.queue.recv(), if self.sending.is_none() => match next {
+                    Some(outgoing) => {
+                        self.begin(outgoing);
+                        self.flush()?;
+                    }
+                    None => return Ok(()),
+                },
+                // What it said last may still be in the socket.
+                _ = process.readable() => {
+                    self.receive()?;
+                    return Err(io::Error::other("its process has ended"));
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, mut outgoing: Outgoing) {
+        if let Some((id, waits)) = outgoing.waits.take() {
+            self.waiting.insert(id, waits);
+        }
+        self.sending = Some((outgoing, 0));
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        while let Some((outgoing, sent)) = &mut self.sending {
+            let with_first_byte: Vec<BorrowedFd<'_>> = match *sent {
+                0 => outgoing.fds.iter().map(AsFd::as_fd).collect(),
+                _ => Vec::new(),
+            };
+            let rest = &outgoing.frame[*sent..];
+            let socket = &self.socket;
+            let result = socket.try_io(Interest::WRITABLE, || {
+                wire::send(socket, rest, &with_first_byte)
+            });
+            match result {
+                Ok(count) => *sent += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+            if *sent == outgoing.frame.len() {
+                self.sending = None;
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self) -> io::Result<()> {
+        let mut portion = vec![0; PORTION];
+        loop {
+            let (socket, fds) = (&self.socket, &mut self.fds);
+            let result = socket.try_io(Interest::READABLE, || {
+                wire::receive(socket, &mut portion, fds)
+            });
+            let count = match result {
+                Ok(0) => return Err(io::Error::other("it closed the connection")),
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            self.decoder.push(&portion[..count]);
+            while let Some(frame) = self.decoder.next_frame().map_err(io::Error::other)? {
+                let fds = self.fds.drain(..frame.fds.min(self.fds.len())).collect();
+                if let Some(message) = from_shim(&frame.body).map_err(io::Error::other)? {
+                    self.take(message, fds)?;
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, message: FromShim, fds: Vec<OwnedFd>) -> io::Result<()> {
+        match message {
+            FromShim::Hello(_) => {}
+            FromShim::Reply { id, outcome } => {
+                let outcome: Result<Answer, Failure> = outcome.into();
+                if let Some(waits) = self.waiting.remove(&id) {
+                    // Whoever waited has given up.
+                    let _ = waits.send(Reply { outcome, fds });
+                }
+            }
+            FromShim::Event { sequence, event } => {
+                (self.reporter)(Report::Event(event));
+                self.acknowledge(sequence)?;
+            }
+            FromShim::Goodbye { reason } => return Err(io::Error::other(reason)),
+        }
+        Ok(())
+    }
+
+    /// What an event tells stays in the shim's state and on its disk until the container is
+    /// deleted; so it may be forgotten as an event once it was heard.
+    fn acknowledge(&self, upto: u64) -> io::Result<()> {
+        let frame = encode(&FromAgent::Ack { upto }, 0).map_err(io::Error::other)?;
+        if let Some(acks) = self.acks.upgrade() {
+            // The queue is closed only by this task.
+            let _ = acks.send(Outgoing {
+                frame,
+                fds: Vec::new(),
+                waits: None,
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! The output of a command that a caller waits for: all of it, up to a limit.
+
+use std::{io, os::fd::OwnedFd, time::Duration};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use tokio::{io::AsyncReadExt, net::unix::pipe, time::timeout};
+
+/// Longest output of one stream in bytes; what is beyond it is read and thrown away. As containerd.
+pub(crate) const LIMIT: usize = 16 << 20;
+
+/// How long to wait for the end of a stream whose command has ended: something it left in the
+/// background may hold it open for ever.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// One stream on its way from a command.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pipe: pipe::Receiver,
+    bytes: Vec<u8>,
+}
+
+impl Output {
+    /// A stream, and the end that the command writes to.
+    pub(crate) fn new() -> io::Result<(Self, OwnedFd)> {
+        let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+        let output = Self {
+            pipe: pipe::Receiver::from_owned_fd(read)?,
+            bytes: Vec::new(),
+        };
+        Ok((output, write))
+    }
+
+    /// Reads until the end. May be dropped and called again: nothing that was read is lost.
+    pub(crate) async fn read(&mut self) {
+        let mut portion = Vec::new();
+        loop {
+            portion.clear();
+            portion.reserve(16 << 10);
+            // A read that is dropped has taken nothing.
+            match self.pipe.read_buf(&mut portion).await {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {
+                    let room = LIMIT - self.bytes.len();
+                    self.bytes
+                        .extend_from_slice(&portion[..portion.len().min(room)]);
+                }
+            }
+        }
+    }
+
+    /// All that came.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+/// Reads both streams of a command that has ended to their ends, or for a little while.
+pub(crate) async fn drain(stdout: &mut Output, stderr: &mut Output) {
+    let both = async {
+        tokio::join!(stdout.read(), stderr.read());
+    };
+    // What is there already is read before the time is looked at.
+    let _ = timeout(LINGER, both).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn output_beyond_the_limit_is_read_and_left_out() {
+        let (mut output, end) = Output::new().unwrap();
+        let writer = std::thread::spawn(move || {
+            let mut end = std::fs::File::from(end);
+            let piece = vec![b'x'; 1 << 20];
+            for _ in 0..17 {
+                end.write_all(&piece).unwrap();
+            }
+        });
+        output.read().await;
+        writer.join().unwrap();
+        assert_eq!(output.into_bytes().len(), LIMIT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_that_is_held_open_is_not_waited_for() {
+        let (mut stdout, end) = Output::new().unwrap();
+        let (mut stderr, _held) = Output::new().unwrap();
+        std::fs::File::from(end).write_all(b"hi\n").unwrap();
+        drain(&mut stdout, &mut stderr).await;
+        assert_eq!(stdout.into_bytes(), b"hi\n");
+    }
+}

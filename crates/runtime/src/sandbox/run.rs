@@ -1,0 +1,215 @@
+//! `RunPodSandbox`.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+use rubelet_base::cgroup::CgroupPath;
+use rubelet_cri::v1::{self, ContainerEventType};
+use rubelet_oci::NamespaceKind;
+use rubelet_runtime_plan::{
+    record::{NamespaceModes, PortRecord, SandboxRecord, names},
+    sandbox_spec::{self, PidMode, SandboxPlan},
+    state::SandboxPhase,
+};
+use rubelet_shim::{
+    protocol::{Answer, Call, SandboxSetup, ShmMount, UserMappings},
+    spawn::{SpawnOptions, spawn},
+};
+
+use super::{Sandbox, network_request, reports, stop};
+use crate::{
+    clock,
+    engine::Engine,
+    fault::{Fault, Outcome},
+    handler::Handler,
+    identifier,
+    link::ShimLink,
+    pod_files,
+    table::Name,
+};
+
+/// Makes a sandbox; its identifier. Everything is undone when a step fails.
+pub(crate) async fn run(engine: Arc<Engine>, request: v1::RunPodSandboxRequest) -> Outcome<String> {
+    let config = request
+        .config
+        .ok_or_else(|| Fault::invalid("the request has no config"))?;
+    let metadata = config
+        .metadata
+        .clone()
+        .ok_or_else(|| Fault::invalid("the sandbox's config has no metadata"))?;
+    Handler::of(&engine.settings, &request.runtime_handler)?;
+    let id = identifier::random().map_err(|error| Fault::because("no identifier", &error))?;
+    let plan = sandbox_spec::plan(&id, &config, &engine.facts)?;
+    let name = Name::Sandbox(names::sandbox(&metadata));
+    let reservation = engine.table.reserve(name, &id)?;
+
+    let record = record(
+        &engine,
+        &config,
+        metadata,
+        &plan,
+        request.runtime_handler,
+        id,
+    )?;
+    let sandbox = Sandbox::new(record);
+    if let Err(fault) = make(&engine, &sandbox, &plan).await {
+        undo(&engine, &sandbox).await;
+        return Err(fault);
+    }
+    reservation.keep();
+    engine.table.add_sandbox(&sandbox);
+    engine.tell_sandbox(ContainerEventType::ContainerCreatedEvent, &sandbox);
+    engine.tell_sandbox(ContainerEventType::ContainerStartedEvent, &sandbox);
+    Ok(sandbox.id.clone())
+}
+
+fn record(
+    engine: &Engine,
+    config: &v1::PodSandboxConfig,
+    metadata: v1::PodSandboxMetadata,
+    plan: &SandboxPlan,
+    runtime_handler: String,
+    id: String,
+) -> Outcome<SandboxRecord> {
+    let shim_cgroup = engine
+        .settings
+        .shim_cgroup
+        .join(&id)
+        .map_err(|error| Fault::failed(error.to_string()))?;
+    Ok(SandboxRecord {
+        boot_id: engine.boot_id.clone(),
+        name: metadata.name,
+        namespace: metadata.namespace,
+        uid: metadata.uid,
+        attempt: metadata.attempt,
+        phase: SandboxPhase::Creating,
+        created_at: clock::now_ns(),
+        labels: config.labels.clone().into_iter().collect(),
+        annotations: config.annotations.clone().into_iter().collect(),
+        runtime_handler,
+        log_directory: config.log_directory.clone(),
+        cgroup_parent: plan.cgroup_parent.clone(),
+        shim_cgroup: shim_cgroup.as_str().to_owned(),
+        shim_pid: 0,
+        namespaces: NamespaceModes::of(config)?,
+        ips: Vec::new(),
+        ports: plan.port_mappings.iter().map(PortRecord::of).collect(),
+        network_held: plan.network,
+        selinux: plan.selinux.clone(),
+        id,
+    })
+}
+
+async fn make(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>, plan: &SandboxPlan) -> Outcome<()> {
+    let dir = engine.layout.sandbox(&sandbox.id);
+    start_supervisor(engine, sandbox, plan).await?;
+    let setup = setup(engine, sandbox, plan);
+    match sandbox
+        .link()?
+        .call(Call::MakeSandbox(Box::new(setup)))
+        .await?
+    {
+        Answer::Sandbox(state) => sandbox.set_namespaces(state.namespaces),
+        other => return Err(Fault::failed(format!("unexpected answer: {other:?}"))),
+    }
+    if plan.network {
+        let request = network_request(&sandbox.record(), dir.netns());
+        let result = engine.network.add(&request).await;
+        let result = result.map_err(|error| {
+            Fault::failed(format!("cannot set up the network of the sandbox: {error}"))
+        })?;
+        for warning in result.warnings {
+            tracing::warn!(sandbox = sandbox.id, warning, "the network of a pod");
+        }
+        let ips = result.ips.iter().map(ToString::to_string).collect();
+        sandbox.change(|record| record.ips = ips);
+    }
+    // From here on the supervisor's death makes it not ready; before, it makes this call fail.
+    let ready = sandbox.change(|record| {
+        let ready = record.phase == SandboxPhase::Creating;
+        if ready {
+            record.phase = SandboxPhase::Ready;
+        }
+        ready
+    });
+    if !ready {
+        return Err(crate::link::gone());
+    }
+    engine.save_sandbox(sandbox).await
+}
+
+async fn start_supervisor(
+    engine: &Arc<Engine>,
+    sandbox: &Arc<Sandbox>,
+    plan: &SandboxPlan,
+) -> Outcome<()> {
+    let dir = engine.layout.sandbox(&sandbox.id);
+    let (plan, executable) = (plan.clone(), engine.settings.executable.clone());
+    let cgroup = sandbox.record().shim_cgroup.clone();
+    let started = engine
+        .blocking(move || {
+            pod_files::write(&dir, &plan)?;
+            let cgroup =
+                CgroupPath::parse(&cgroup).map_err(|error| Fault::failed(error.to_string()))?;
+            spawn(SpawnOptions {
+                executable: &executable,
+                dir: dir.path(),
+                cgroup: Some(&cgroup),
+            })
+            .map_err(|error| Fault::because("cannot start the supervisor of the pod", &error))
+        })
+        .await?;
+    let reporter = reports::reporter(engine, sandbox);
+    let link = ShimLink::open(started.socket, started.pid, started.pidfd, reporter);
+    let link =
+        link.map_err(|error| Fault::because("cannot talk to the pod's supervisor", &error))?;
+    sandbox.change(|record| record.shim_pid = link.pid());
+    sandbox.set_link(link);
+    Ok(())
+}
+
+fn setup(engine: &Engine, sandbox: &Sandbox, plan: &SandboxPlan) -> SandboxSetup {
+    let dir = engine.layout.sandbox(&sandbox.id);
+    let wanted = [
+        (NamespaceKind::Network, plan.network),
+        (NamespaceKind::Ipc, plan.ipc),
+        (NamespaceKind::Uts, plan.uts),
+        (NamespaceKind::Pid, plan.pid == PidMode::Pod),
+    ];
+    let sysctls: BTreeMap<String, String> = plan.sysctls.clone();
+    SandboxSetup {
+        id: sandbox.id.clone(),
+        namespaces: wanted
+            .into_iter()
+            .filter_map(|(kind, wanted)| wanted.then_some(kind))
+            .collect(),
+        user: plan.user.as_ref().map(|user| UserMappings {
+            uids: user.uids.clone(),
+            gids: user.gids.clone(),
+        }),
+        hostname: plan.hostname.clone().unwrap_or_default(),
+        sysctls,
+        bind_net: plan.network.then(|| dir.netns()),
+        shm: plan.shm_bytes.map(|size_bytes| ShmMount {
+            path: dir.shm(),
+            size_bytes,
+        }),
+        // The process that reaps belongs to the supervisor, not to the pod's limits.
+        cgroup: None::<CgroupPath>,
+    }
+}
+
+/// Puts everything back as it was before. What can't be undone now is found at the next start.
+async fn undo(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) {
+    sandbox.change(|record| record.phase = SandboxPhase::Removing);
+    if let Err(fault) = stop::release(engine, sandbox).await {
+        tracing::warn!(sandbox = sandbox.id, %fault, "a sandbox that could not be made left something behind");
+    }
+    let record: PathBuf = engine.layout.sandbox_record(&sandbox.id);
+    let dir = engine.layout.sandbox(&sandbox.id);
+    let cleaned = engine
+        .blocking(move || super::remove::wipe(&record, &dir))
+        .await;
+    if let Err(fault) = cleaned {
+        tracing::warn!(sandbox = sandbox.id, %fault, "a sandbox that could not be made left something behind");
+    }
+}

@@ -1,0 +1,79 @@
+//! What an administrator can set about the runtime.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    path::{Path, PathBuf},
+};
+
+use rubelet_base::cgroup::CgroupPath;
+use rubelet_cni::NetworkSettings;
+use rubelet_images::ImageSettings;
+pub use rubelet_runtime_plan::host::CgroupDriver;
+
+use crate::doctor::is_executable;
+
+/// Settings of an [`EmbeddedRuntime`](crate::EmbeddedRuntime).
+#[derive(Debug, Clone)]
+pub struct RuntimeSettings {
+    /// Images, layers and records: what survives a reboot.
+    pub root: PathBuf,
+    /// Sockets, namespaces and bundles of what runs: gone with a reboot.
+    pub run: PathBuf,
+    /// Who makes the cgroups of containers.
+    pub cgroup_driver: CgroupDriver,
+    /// The cgroup in which each shim has one of its own.
+    pub shim_cgroup: CgroupPath,
+    /// Where the cgroups of pods go that name no parent; kubelets always name one.
+    pub pod_cgroup: CgroupPath,
+    /// Runtime handlers beside the embedded one, and their programs. These speak the command line
+    /// of `runc`.
+    pub handlers: BTreeMap<String, PathBuf>,
+    /// The pods' network.
+    pub network: NetworkSettings,
+    /// Images.
+    pub images: ImageSettings,
+    /// The program that is executed as the shim: this one.
+    pub executable: PathBuf,
+    /// Version that the runtime tells about itself.
+    pub version: String,
+}
+
+impl RuntimeSettings {
+    /// The usual settings with everything below two folders. Looks for `runc` and `crun` on the
+    /// `PATH`.
+    ///
+    /// # Panics
+    /// Never: the cgroups' names are constants.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>, run: impl Into<PathBuf>) -> Self {
+        let root = root.into();
+        let cgroup = |path| CgroupPath::parse(path).expect("a constant path that is valid");
+        Self {
+            network: NetworkSettings::new(root.join("network")),
+            root,
+            run: run.into(),
+            cgroup_driver: CgroupDriver::Cgroupfs,
+            shim_cgroup: cgroup("/rubelet/shims"),
+            pod_cgroup: cgroup("/rubelet/pods"),
+            handlers: ["crun", "runc"]
+                .into_iter()
+                .filter_map(|name| Some((name.to_owned(), find_program(name)?)))
+                .collect(),
+            images: ImageSettings::default(),
+            executable: "/proc/self/exe".into(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+}
+
+/// A program on the `PATH`, or in the folders of system programs that a service's may lack.
+fn find_program(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let usual = ["/usr/local/sbin", "/usr/sbin", "/usr/bin"].map(PathBuf::from);
+    env::split_paths(&path)
+        .filter(|dir| dir.is_absolute())
+        .chain(usual)
+        .map(|dir| dir.join(name))
+        .find(|file| is_executable(Path::new(file)))
+}

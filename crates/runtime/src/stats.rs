@@ -1,0 +1,184 @@
+//! What containers and pods use.
+
+mod convert;
+mod rates;
+
+use std::{path::PathBuf, sync::Arc};
+
+use rubelet_base::cgroup::CgroupPath;
+use rubelet_cri::v1::{self, FilesystemIdentifier, FilesystemUsage};
+use rubelet_host::cgroup::CgroupStats;
+use rubelet_runtime_plan::{
+    cri_status::{container_attributes, sandbox_attributes, stats_container, stats_sandbox},
+    state::{ContainerCall, ContainerPhase, SandboxCall, SandboxPhase},
+};
+
+use crate::{
+    clock,
+    container::Container,
+    engine::Engine,
+    events::lock,
+    fault::{Fault, Outcome},
+    sandbox::Sandbox,
+};
+pub(crate) use convert::value;
+use convert::{Measured, convert};
+pub(crate) use rates::Rate;
+
+/// Of one container.
+pub(crate) async fn container(engine: &Arc<Engine>, id: &str) -> Outcome<v1::ContainerStats> {
+    let found = engine.container(ContainerCall::Stats, id)?;
+    let container =
+        found.ok_or_else(|| Fault::not_found(format!("there is no container {id:?}")))?;
+    of_container(engine, &container).await
+}
+
+/// Of the running containers that a filter matches. One that ends meanwhile is left out.
+pub(crate) async fn containers(
+    engine: &Arc<Engine>,
+    filter: Option<&v1::ContainerStatsFilter>,
+) -> Vec<v1::ContainerStats> {
+    let mut all = Vec::new();
+    for container in engine.table.containers() {
+        let record = container.record();
+        if record.phase == ContainerPhase::Running && stats_container(filter, &record) {
+            all.extend(of_container(engine, &container).await.ok());
+        }
+    }
+    all
+}
+
+/// Of one pod.
+pub(crate) async fn sandbox(engine: &Arc<Engine>, id: &str) -> Outcome<v1::PodSandboxStats> {
+    let found = engine.sandbox(SandboxCall::Stats, id)?;
+    let sandbox = found.ok_or_else(|| Fault::not_found(format!("there is no sandbox {id:?}")))?;
+    of_sandbox(engine, &sandbox).await
+}
+
+/// Of the ready pods that a filter matches. One that ends meanwhile is left out.
+pub(crate) async fn sandboxes(
+    engine: &Arc<Engine>,
+    filter: Option<&v1::PodSandboxStatsFilter>,
+) -> Vec<v1::PodSandboxStats> {
+    let mut all = Vec::new();
+    for sandbox in engine.table.sandboxes() {
+        let record = sandbox.record();
+        if record.phase == SandboxPhase::Ready && stats_sandbox(filter, &record) {
+            all.extend(of_sandbox(engine, &sandbox).await.ok());
+        }
+    }
+    all
+}
+
+async fn of_container(
+    engine: &Arc<Engine>,
+    container: &Arc<Container>,
+) -> Outcome<v1::ContainerStats> {
+    let record = container.record();
+    let measured = match record.phase {
+        ContainerPhase::Running => {
+            let (stats, at) = measure(engine, container.cgroup()?).await?;
+            let cores = stats
+                .cpu
+                .and_then(|cpu| lock(&container.rate).next(at, cpu.usage_ns));
+            convert(&stats, at, cores)
+        }
+        // It has no processes that could use anything.
+        _ => Measured::default(),
+    };
+    let usage = engine.images.rootfs_usage(&container.id).await.ok();
+    Ok(v1::ContainerStats {
+        attributes: Some(container_attributes(&record)),
+        cpu: measured.cpu,
+        memory: measured.memory,
+        writable_layer: usage.map(|usage| FilesystemUsage {
+            timestamp: clock::now_ns(),
+            fs_id: Some(FilesystemIdentifier {
+                mountpoint: engine
+                    .images
+                    .fs_info()
+                    .mountpoint
+                    .to_string_lossy()
+                    .into_owned(),
+            }),
+            used_bytes: value(usage.bytes),
+            inodes_used: value(usage.inodes),
+        }),
+        swap: measured.swap,
+        io: measured.io,
+    })
+}
+
+async fn of_sandbox(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Outcome<v1::PodSandboxStats> {
+    let record = sandbox.record();
+    let mut linux = v1::LinuxPodSandboxStats::default();
+    if record.phase == SandboxPhase::Ready {
+        // The pod's cgroup is the kubelet's: one that is missing costs the pod its own numbers only.
+        if let Ok(cgroup) = CgroupPath::parse(&record.cgroup_parent)
+            && let Ok((stats, at)) = measure(engine, cgroup).await
+        {
+            let cores = stats
+                .cpu
+                .and_then(|cpu| lock(&sandbox.rate).next(at, cpu.usage_ns));
+            let measured = convert(&stats, at, cores);
+            linux.cpu = measured.cpu;
+            linux.memory = measured.memory;
+            linux.io = measured.io;
+            linux.process = measured.processes.map(|count| v1::ProcessUsage {
+                timestamp: at,
+                process_count: value(count),
+            });
+        }
+        if sandbox.has_network() {
+            linux.network = network(engine, engine.layout.sandbox(&sandbox.id).netns()).await;
+        }
+        for container in sandbox.members() {
+            if container.phase() == ContainerPhase::Running {
+                linux
+                    .containers
+                    .extend(of_container(engine, &container).await.ok());
+            }
+        }
+    }
+    Ok(v1::PodSandboxStats {
+        attributes: Some(sandbox_attributes(&record)),
+        linux: Some(linux),
+        windows: None,
+    })
+}
+
+async fn measure(engine: &Engine, cgroup: CgroupPath) -> Outcome<(CgroupStats, i64)> {
+    let cgroups = engine.cgroups.clone();
+    engine
+        .blocking(move || {
+            let stats = cgroups
+                .stats(&cgroup)
+                .map_err(|error| Fault::because("cannot measure", &error))?;
+            Ok((stats, clock::now_ns()))
+        })
+        .await
+}
+
+/// The first interface that is not loopback is the default one.
+async fn network(engine: &Engine, netns: PathBuf) -> Option<v1::NetworkUsage> {
+    let read = engine.blocking(move || {
+        rubelet_host::netns::interfaces(&netns)
+            .map_err(|error| Fault::because("cannot read the interfaces of a pod", &error))
+    });
+    let interfaces = read.await.ok()?;
+    let mut usage = interfaces
+        .into_iter()
+        .filter(|interface| interface.name != "lo")
+        .map(|interface| v1::NetworkInterfaceUsage {
+            name: interface.name,
+            rx_bytes: value(interface.counters.rx_bytes),
+            rx_errors: value(interface.counters.rx_errors),
+            tx_bytes: value(interface.counters.tx_bytes),
+            tx_errors: value(interface.counters.tx_errors),
+        });
+    Some(v1::NetworkUsage {
+        timestamp: clock::now_ns(),
+        default_interface: usage.next(),
+        interfaces: usage.collect(),
+    })
+}

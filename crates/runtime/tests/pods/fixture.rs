@@ -1,0 +1,244 @@
+//! Folders, cgroups and a bridge of one test, and the requests that tests make.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use rubelet_base::cgroup::CgroupPath;
+use rubelet_cri::{ImageLoader, RuntimeService, v1};
+use rubelet_host::{CgroupFs, Removal, mount, mountinfo};
+use rubelet_runtime::{EmbeddedRuntime, RuntimeSettings};
+
+pub(crate) use rubelet_testbed::images::BUSYBOX_IMAGE;
+
+/// How long a test waits for something that should happen at once.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(crate) struct Fixture {
+    dir: PathBuf,
+    cgroup: CgroupPath,
+    pub(crate) settings: RuntimeSettings,
+}
+
+impl Fixture {
+    pub(crate) fn new() -> Self {
+        let name = "rubelet-trpods".to_owned();
+        let dir = PathBuf::from("/tmp").join(&name);
+        let cgroup = CgroupPath::parse(&name).unwrap();
+        let mut settings = RuntimeSettings::new(dir.join("root"), dir.join("run"));
+        settings.shim_cgroup = cgroup.join("shims").unwrap();
+        settings.network.bridge_name = "rbtpods".to_owned();
+        settings.network.subnets = vec!["10.211.0.0/24".parse().unwrap()];
+        settings.network.cni_conf_dir = dir.join("cni-conf");
+        settings.network.cni_cache_dir = dir.join("cni-cache");
+        let fixture = Self {
+            dir,
+            cgroup,
+            settings,
+        };
+        // A run that was killed may have left something.
+        fixture.clean();
+        fs::create_dir_all(&fixture.dir).unwrap();
+        fixture
+    }
+
+    /// A runtime with the busybox image.
+    pub(crate) async fn runtime(&self) -> Arc<EmbeddedRuntime> {
+        let runtime = EmbeddedRuntime::start(self.settings.clone()).await.unwrap();
+        let archive = self.dir.join("images.tar");
+        if !archive.exists() {
+            rubelet_testbed::images::write_archive(&archive).unwrap();
+            let names = runtime.load(archive).await.unwrap();
+            assert!(names.iter().any(|name| name == BUSYBOX_IMAGE), "{names:?}");
+        }
+        runtime
+    }
+
+    /// A pod's configuration.
+    pub(crate) fn pod(&self, name: &str) -> v1::PodSandboxConfig {
+        v1::PodSandboxConfig {
+            metadata: Some(v1::PodSandboxMetadata {
+                name: name.to_owned(),
+                uid: format!("uid-{name}"),
+                namespace: "default".to_owned(),
+                attempt: 0,
+            }),
+            log_directory: self
+                .dir
+                .join("logs")
+                .join(name)
+                .to_string_lossy()
+                .into_owned(),
+            linux: Some(v1::LinuxPodSandboxConfig {
+                cgroup_parent: format!("{}/pods/{name}", self.cgroup),
+                security_context: Some(v1::LinuxSandboxSecurityContext {
+                    namespace_options: Some(v1::NamespaceOption {
+                        pid: v1::NamespaceMode::Container.into(),
+                        ..Default::default()
+                    }),
+                    ..Default::default()
+                }),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }
+    }
+
+    /// The same on the host's network.
+    pub(crate) fn host_network(&self, name: &str) -> v1::PodSandboxConfig {
+        let mut pod = self.pod(name);
+        let linux = pod.linux.as_mut().unwrap();
+        let security = linux.security_context.as_mut().unwrap();
+        let options = security.namespace_options.as_mut().unwrap();
+        options.network = v1::NamespaceMode::Node.into();
+        pod
+    }
+
+    /// Removes everything that a test may have left; what should not have been there.
+    pub(crate) fn clean(&self) -> Vec<String> {
+        let mut left = Vec::new();
+        let cgroups = CgroupFs::detect(Path::new("/sys/fs/cgroup")).unwrap();
+        for part in ["shims", "pods"] {
+            let part = self.cgroup.join(part).unwrap();
+            for name in cgroups.children(&part).unwrap() {
+                // Cgroups of pods are the kubelet's; what is in them is not.
+                let child = part.join(&name).unwrap();
+                let deeper = cgroups.children(&child).unwrap();
+                if part.name() == "shims" || !deeper.is_empty() {
+                    left.push(format!("cgroup {child} with {deeper:?}"));
+                }
+            }
+        }
+        let end = Duration::from_secs(10);
+        wait_blocking("the test's cgroup is gone", end, || {
+            cgroups.kill(&self.cgroup).unwrap();
+            cgroups.remove(&self.cgroup).unwrap() == Removal::Gone
+        });
+        for entry in mountinfo::read().unwrap().into_iter().rev() {
+            if entry.mount_point.starts_with(&self.dir) {
+                left.push(format!("mount {}", entry.mount_point.display()));
+                mount::unmount(&entry.mount_point, true).unwrap();
+            }
+        }
+        for (part, what) in [
+            ("run/sandboxes", "folder"),
+            ("root/sandboxes", "record"),
+            ("root/containers", "record"),
+            ("root/snapshots", "root file system"),
+        ] {
+            for entry in fs::read_dir(self.dir.join(part)).into_iter().flatten() {
+                left.push(format!("{what} {}", entry.unwrap().path().display()));
+            }
+        }
+        let _ = fs::remove_dir_all(&self.dir);
+        let _ = std::process::Command::new("ip")
+            .args(["link", "del", &self.settings.network.bridge_name])
+            .stderr(std::process::Stdio::null())
+            .status();
+        left
+    }
+}
+
+/// Runs a sandbox; its identifier.
+pub(crate) async fn run_pod(runtime: &EmbeddedRuntime, pod: &v1::PodSandboxConfig) -> String {
+    let request = v1::RunPodSandboxRequest {
+        config: Some(pod.clone()),
+        ..Default::default()
+    };
+    runtime
+        .run_pod_sandbox(request)
+        .await
+        .unwrap()
+        .pod_sandbox_id
+}
+
+/// A container that runs a shell script.
+pub(crate) fn shell(name: &str, script: &str) -> v1::ContainerConfig {
+    v1::ContainerConfig {
+        metadata: Some(v1::ContainerMetadata {
+            name: name.to_owned(),
+            attempt: 0,
+        }),
+        image: Some(v1::ImageSpec {
+            image: BUSYBOX_IMAGE.to_owned(),
+            ..Default::default()
+        }),
+        command: vec!["/bin/sh".to_owned(), "-c".to_owned(), script.to_owned()],
+        log_path: format!("{name}/0.log"),
+        ..Default::default()
+    }
+}
+
+/// Makes a container; its identifier.
+pub(crate) async fn create(
+    runtime: &EmbeddedRuntime,
+    sandbox: &str,
+    pod: &v1::PodSandboxConfig,
+    container: v1::ContainerConfig,
+) -> String {
+    let request = v1::CreateContainerRequest {
+        pod_sandbox_id: sandbox.to_owned(),
+        config: Some(container),
+        sandbox_config: Some(pod.clone()),
+    };
+    runtime
+        .create_container(request)
+        .await
+        .unwrap()
+        .container_id
+}
+
+/// Starts a container.
+pub(crate) async fn start(runtime: &EmbeddedRuntime, container: &str) {
+    let request = v1::StartContainerRequest {
+        container_id: container.to_owned(),
+    };
+    runtime.start_container(request).await.unwrap();
+}
+
+/// The status of a container.
+pub(crate) async fn status(runtime: &EmbeddedRuntime, container: &str) -> v1::ContainerStatus {
+    let request = v1::ContainerStatusRequest {
+        container_id: container.to_owned(),
+        verbose: false,
+    };
+    runtime
+        .container_status(request)
+        .await
+        .unwrap()
+        .status
+        .unwrap()
+}
+
+/// Waits until a container has ended; its status.
+pub(crate) async fn ended(runtime: &EmbeddedRuntime, container: &str) -> v1::ContainerStatus {
+    let waited = tokio::time::timeout(PATIENCE, async {
+        loop {
+            let status = status(runtime, container).await;
+            if status.state() == v1::ContainerState::ContainerExited {
+                return status;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    waited.await.expect("the container does not end")
+}
+
+/// Stops and removes a sandbox.
+pub(crate) async fn remove_pod(runtime: &EmbeddedRuntime, sandbox: &str) {
+    let stop = v1::StopPodSandboxRequest {
+        pod_sandbox_id: sandbox.to_owned(),
+    };
+    runtime.stop_pod_sandbox(stop).await.unwrap();
+    let remove = v1::RemovePodSandboxRequest {
+        pod_sandbox_id: sandbox.to_owned(),
+    };
+    runtime.remove_pod_sandbox(remove).await.unwrap();
+}
+
+fn wait_blocking(what: &str, within: Duration, mut done: impl FnMut() -> bool) {
+    rubelet_testbed::wait::until(what, within, || Ok(done().then_some(()))).unwrap();
+}

@@ -1,0 +1,90 @@
+//! Pods on the embedded runtime, through the CRI's traits: this program is the agent, and executed
+//! again it is the shim of each pod. As root. Without arguments all tests run, one after the other;
+//! an argument picks those whose name has it.
+
+mod fixture;
+mod lifecycle;
+mod restart;
+
+use std::{
+    env,
+    panic::{AssertUnwindSafe, catch_unwind},
+    process::ExitCode,
+};
+
+use fixture::Fixture;
+
+type Test = (&'static str, fn() -> bool);
+
+macro_rules! tests {
+    ($($module:ident::$name:ident),* $(,)?) => {
+        const TESTS: &[Test] = &[$((
+            concat!(stringify!($module), "::", stringify!($name)),
+            || run(async |fixture| $module::$name(fixture).await),
+        )),*];
+    };
+}
+
+tests! {
+    lifecycle::a_pod_starts_writes_its_log_and_is_removed,
+    lifecycle::a_pod_has_an_address_on_the_bridge,
+    lifecycle::a_container_is_asked_to_end_and_killed_after_its_grace,
+    lifecycle::a_command_runs_in_a_container,
+    lifecycle::each_step_is_an_event,
+    lifecycle::a_program_that_is_missing_is_a_start_error,
+    restart::the_next_runtime_adopts_what_runs,
+    restart::a_pod_whose_supervisor_is_killed_is_not_ready,
+    restart::what_died_while_nobody_looked_is_taken_down,
+}
+
+fn main() -> ExitCode {
+    let args: Vec<_> = env::args_os().collect();
+    if args.get(1).is_some_and(|first| first == "shim") {
+        return rubelet_shim::main(&args[2..]);
+    }
+    let wanted: Vec<String> = env::args()
+        .skip(1)
+        .filter(|arg| !arg.starts_with('-'))
+        .collect();
+    if env::args().any(|arg| arg == "--list") {
+        for (name, _) in TESTS {
+            println!("{name}: test");
+        }
+        return ExitCode::SUCCESS;
+    }
+    let chosen = TESTS
+        .iter()
+        .filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|wanted| name.contains(wanted)));
+    let mut failed = Vec::new();
+    for (name, test) in chosen {
+        println!("test {name} ...");
+        let passed = catch_unwind(AssertUnwindSafe(test)).unwrap_or(false);
+        println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
+        if !passed {
+            failed.push(name);
+        }
+    }
+    if failed.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        println!("failed: {failed:?}");
+        ExitCode::FAILURE
+    }
+}
+
+/// Runs one test with a runtime of its own, and cleans up whatever happens.
+fn run(test: impl AsyncFnOnce(&Fixture)) -> bool {
+    let tokio = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a tokio runtime");
+    let fixture = Fixture::new();
+    let passed = catch_unwind(AssertUnwindSafe(|| tokio.block_on(test(&fixture)))).is_ok();
+    drop(tokio);
+    let left = fixture.clean();
+    if !left.is_empty() {
+        println!("left behind: {left:#?}");
+    }
+    passed && left.is_empty()
+}

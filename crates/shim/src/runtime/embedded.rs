@@ -1,0 +1,194 @@
+//! The runtime inside of this program.
+
+use std::{
+    fs,
+    os::fd::{AsFd as _, BorrowedFd},
+    path::PathBuf,
+};
+
+use rubelet_base::ErrorChain;
+use rubelet_container::{
+    Console, ExecLaunch, Gate, Launch, LaunchError, Launching, Overlay, Report, Reports,
+    RootfsSource, Stdio, open_gate, read_report,
+};
+use rubelet_oci::Process;
+
+use super::{CreateOrder, Ended, ExecOrder, OciRuntime, Progress, Startup, Step, Streams};
+use crate::protocol::{CreateContainer, Failure, FailureKind, Rootfs};
+
+/// One container of the embedded runtime.
+#[derive(Debug)]
+pub(crate) struct Embedded {
+    bundle: PathBuf,
+    has_seccomp: bool,
+}
+
+impl Embedded {
+    pub(crate) fn new(what: &CreateContainer) -> Self {
+        Self {
+            bundle: what.bundle.clone(),
+            has_seccomp: what.has_seccomp,
+        }
+    }
+
+    fn seccomp(&self) -> Result<Option<Vec<u8>>, Failure> {
+        if !self.has_seccomp {
+            return Ok(None);
+        }
+        let path = self.bundle.join("seccomp.bpf");
+        fs::read(&path)
+            .map(Some)
+            .map_err(|error| super::host_failure(&format!("cannot read {}", path.display()), error))
+    }
+}
+
+impl OciRuntime for Embedded {
+    fn create(&mut self, order: CreateOrder<'_>) -> Result<Box<dyn Startup>, Failure> {
+        let seccomp = self.seccomp()?;
+        let overlay = match &order.what.rootfs {
+            Rootfs::Ready => None,
+            Rootfs::Overlay { lower, upper, work } => Some(Overlay {
+                lower: lower.clone(),
+                upper: upper.clone(),
+                work: work.clone(),
+            }),
+        };
+        let folder = self.bundle.join(&order.spec.root.path);
+        let rootfs = match &overlay {
+            Some(overlay) => RootfsSource::Overlay(overlay),
+            None => RootfsSource::Folder(&folder),
+        };
+        let launching = rubelet_container::launch(Launch {
+            spec: order.spec,
+            rootfs,
+            mount_at: &self.bundle,
+            stdio: stdio(order.streams, &order.spec.process),
+            cgroup: required(order.cgroup)?,
+            namespaces: order.namespaces,
+            seccomp: seccomp.as_deref(),
+        });
+        begun(launching)
+    }
+
+    fn exec(&mut self, order: ExecOrder<'_>) -> Result<Box<dyn Startup>, Failure> {
+        let spec = super::read_spec(&self.bundle)?;
+        let seccomp = self.seccomp()?;
+        let launching = rubelet_container::exec(ExecLaunch {
+            target: order.init,
+            spec: &spec,
+            process: order.process,
+            stdio: stdio(order.streams, order.process),
+            cgroup: required(order.cgroup)?,
+            seccomp: seccomp.as_deref(),
+        });
+        begun(launching)
+    }
+
+    fn kill(&mut self, init: BorrowedFd<'_>, signal: i32) -> Result<Progress, Failure> {
+        crate::supervisor::send_signal(init, signal)?;
+        Ok(Progress::Done)
+    }
+
+    fn delete(&mut self) -> Result<Progress, Failure> {
+        Ok(Progress::Done)
+    }
+
+    fn deleted(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn complaint(&self, ended: Ended) -> String {
+        ended.to_string()
+    }
+}
+
+fn required<T>(cgroup: Option<T>) -> Result<T, Failure> {
+    cgroup.ok_or_else(|| Failure::new(FailureKind::Internal, "the container has no cgroup"))
+}
+
+fn stdio(streams: Streams, process: &Process) -> Stdio {
+    match streams {
+        Streams::Files([stdin, stdout, stderr]) => Stdio::Files {
+            stdin,
+            stdout,
+            stderr,
+        },
+        Streams::Terminal => {
+            let size = process.console_size.unwrap_or_default();
+            Stdio::Console(Console {
+                height: u16::try_from(size.height).unwrap_or(u16::MAX),
+                width: u16::try_from(size.width).unwrap_or(u16::MAX),
+            })
+        }
+    }
+}
+
+fn begun(launching: Result<Launching, LaunchError>) -> Result<Box<dyn Startup>, Failure> {
+    match launching {
+        Ok(launching) => Ok(Box::new(Forked {
+            process: Some((launching.pid, launching.pidfd)),
+            reports: launching.reports,
+            is_over: false,
+            gate: Some(launching.gate),
+        })),
+        Err(error) => {
+            let text = ErrorChain(&error).to_string();
+            Err(Failure::new(FailureKind::Runtime, text))
+        }
+    }
+}
+
+/// A child that reports for itself.
+#[derive(Debug)]
+struct Forked {
+    process: Option<(i32, std::os::fd::OwnedFd)>,
+    reports: Reports,
+    /// Whether nothing more is told.
+    is_over: bool,
+    gate: Option<Gate>,
+}
+
+impl Startup for Forked {
+    fn watch(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.reports.as_fd())
+    }
+
+    fn helper(&self) -> Option<i32> {
+        None
+    }
+
+    fn helper_ended(&mut self, _: Ended) {}
+
+    fn advance(&mut self) -> Option<Step> {
+        if let Some((pid, pidfd)) = self.process.take() {
+            return Some(Step::Process(pid, Some(pidfd)));
+        }
+        if self.is_over {
+            return None;
+        }
+        let step = match read_report(&mut self.reports) {
+            Ok(None) => return None,
+            Ok(Some(Report::Created { console, warnings })) => {
+                return Some(Step::Created(console, warnings));
+            }
+            Ok(Some(Report::Started)) => Step::Started,
+            Ok(Some(Report::Failed(why) | Report::StartFailed(why))) => Step::Failed(why),
+            Err(error) => Step::Failed(format!("its init fell silent: {error}")),
+        };
+        self.is_over = true;
+        Some(step)
+    }
+
+    fn go(&mut self) -> Result<(), Failure> {
+        match self.gate.take() {
+            Some(gate) => open_gate(gate),
+            None => {
+                return Err(Failure::new(
+                    FailureKind::WrongState,
+                    "the program was started already",
+                ));
+            }
+        }
+        Ok(())
+    }
+}

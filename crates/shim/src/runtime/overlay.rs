@@ -1,0 +1,125 @@
+//! Overlay file systems on the host, for external runtimes: those want a folder that is ready.
+
+use std::{
+    io,
+    os::fd::AsRawFd as _,
+    path::{Path, PathBuf},
+};
+
+use rubelet_host::mount;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, fsconfig_create,
+    fsconfig_set_string, fsmount, fsopen, move_mount,
+};
+
+use crate::{protocol::Rootfs, spawn::open_dir};
+
+/// Mounts the layers on a folder, which is made if it is missing.
+pub(super) fn mount(rootfs: &Rootfs, at: &Path) -> io::Result<()> {
+    let Rootfs::Overlay { lower, upper, work } = rootfs else {
+        return Ok(());
+    };
+    std::fs::create_dir_all(at)?;
+    let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    let one_by_one = lower
+        .iter()
+        .try_for_each(|layer| fsconfig_set_string(&context, "lowerdir+", layer));
+    if one_by_one.is_err() {
+        return mount_as_text(lower, upper.as_deref(), work.as_deref(), at);
+    }
+    if let Some(upper) = upper {
+        fsconfig_set_string(&context, "upperdir", upper)?;
+    }
+    if let Some(work) = work {
+        fsconfig_set_string(&context, "workdir", work)?;
+    }
+    fsconfig_create(&context)?;
+    let mount = fsmount(
+        &context,
+        FsMountFlags::FSMOUNT_CLOEXEC,
+        MountAttrFlags::empty(),
+    )?;
+    move_mount(
+        &mount,
+        "",
+        rustix::fs::CWD,
+        at,
+        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
+    )?;
+    Ok(())
+}
+
+/// Before Linux 6.5 all layers are one text, which ends at a page. Open folders have short names,
+/// without the colons and commas that part layers and options.
+fn mount_as_text(
+    lower: &[PathBuf],
+    upper: Option<&Path>,
+    work: Option<&Path>,
+    at: &Path,
+) -> io::Result<()> {
+    let mut open = Vec::new();
+    let mut name = |path: &Path| -> io::Result<String> {
+        let folder = open_dir(path)?;
+        let name = format!("/proc/self/fd/{}", folder.as_raw_fd());
+        open.push(folder);
+        Ok(name)
+    };
+    let layers: Vec<String> = lower
+        .iter()
+        .map(|layer| name(layer))
+        .collect::<io::Result<_>>()?;
+    let mut options = format!("lowerdir={}", layers.join(":"));
+    for (option, path) in [("upperdir", upper), ("workdir", work)] {
+        if let Some(path) = path {
+            options.push_str(&format!(",{option}={}", name(path)?));
+        }
+    }
+    let options = std::ffi::CString::new(options)?;
+    rustix::mount::mount(
+        "overlay",
+        at,
+        "overlay",
+        rustix::mount::MountFlags::empty(),
+        Some(options.as_c_str()),
+    )?;
+    Ok(())
+}
+
+/// Takes the mount away, also if something still uses it.
+pub(super) fn unmount(rootfs: &Rootfs, at: &Path) -> io::Result<()> {
+    if matches!(rootfs, Rootfs::Overlay { .. }) {
+        mount::unmount(at, true)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_are_mounted_on_older_kernels_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = |name: &str| {
+            let path = dir.path().join(name);
+            std::fs::create_dir(&path).unwrap();
+            path
+        };
+        let (at, upper, work) = (folder("at"), folder("upper"), folder("work"));
+        let lower: Vec<PathBuf> = (0..40)
+            .map(|number| {
+                let layer = folder(&format!("{}:,\\-{number}", "long".repeat(40)));
+                std::fs::write(layer.join("name"), number.to_string()).unwrap();
+                std::fs::write(layer.join(number.to_string()), "").unwrap();
+                layer
+            })
+            .collect();
+        mount_as_text(&lower, Some(&upper), Some(&work), &at).unwrap();
+        let name = std::fs::read_to_string(at.join("name")).unwrap();
+        let count = std::fs::read_dir(&at).unwrap().count();
+        std::fs::write(at.join("new"), "").unwrap();
+        mount::unmount(&at, true).unwrap();
+        assert_eq!((name.as_str(), count), ("0", 41), "the topmost layer wins");
+        assert!(upper.join("new").exists());
+    }
+}

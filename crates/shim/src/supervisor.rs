@@ -1,0 +1,138 @@
+//! The shim itself: one thread, one loop over epoll, nothing that wakes it when nothing happens.
+
+mod advance;
+mod calls;
+mod children;
+mod connection;
+mod container;
+mod delete;
+mod events;
+mod exec;
+mod exits;
+mod input;
+mod output;
+mod process;
+mod sandbox;
+mod shim;
+mod signals;
+#[cfg(test)]
+pub(crate) mod test_mount;
+mod watch;
+
+use std::{
+    ffi::OsString,
+    io,
+    os::{fd::AsFd as _, unix::ffi::OsStrExt as _},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use rubelet_base::cgroup::CgroupPath;
+
+use crate::{
+    protocol::{self, FromShim},
+    wire,
+};
+
+pub(crate) use signals::send as send_signal;
+
+/// What a shim is told on its command line.
+#[derive(Debug, PartialEq, Eq)]
+struct Options {
+    dir: PathBuf,
+    cgroup: Option<CgroupPath>,
+}
+
+impl Options {
+    fn parse(args: &[OsString]) -> Result<Self, String> {
+        let (mut dir, mut cgroup) = (None, None);
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let mut value = || {
+                let missing = || format!("{} needs a value", arg.display());
+                args.next().ok_or_else(missing)
+            };
+            match arg.as_bytes() {
+                b"--dir" => dir = Some(PathBuf::from(value()?)),
+                b"--cgroup" => {
+                    let path = value()?.to_string_lossy().into_owned();
+                    cgroup = Some(CgroupPath::parse(&path).map_err(|error| error.to_string())?);
+                }
+                _ => return Err(format!("a shim takes no {}", arg.display())),
+            }
+        }
+        let dir = dir.ok_or("a shim needs --dir, the folder for its socket")?;
+        if dir.is_relative() {
+            return Err(format!("--dir {} is no absolute path", dir.display()));
+        }
+        Ok(Self { dir, cgroup })
+    }
+}
+
+/// Runs a shim: `--dir DIR [--cgroup PATH]`, with a connected socket as standard input; `args` are
+/// those behind the word `shim`. To be called first in a program's `main`: the process must have
+/// one thread and hold nothing.
+///
+/// With `--hold` it is a process that does nothing until its standard input ends: systemd makes no
+/// scope without one.
+#[must_use]
+pub fn main(args: &[OsString]) -> ExitCode {
+    if args == ["--hold"] {
+        // Whatever comes, and however it ends: there is nothing to hold any more.
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        return ExitCode::SUCCESS;
+    }
+    let agent = process::take_over_descriptors();
+    let mut shim = match begin(args) {
+        Ok(shim) => shim,
+        Err(reason) => {
+            if let Some(agent) = agent {
+                let goodbye = FromShim::Goodbye { reason };
+                if let Ok(bytes) = protocol::encode(&goodbye, 0) {
+                    // The agent sees the end of the connection in any case.
+                    let _ = wire::send(agent.as_fd(), &bytes, &[]);
+                }
+            }
+            return ExitCode::FAILURE;
+        }
+    };
+    if let Some(agent) = agent {
+        shim.take_connection(agent);
+    }
+    match shim.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn begin(args: &[OsString]) -> Result<shim::Shim, String> {
+    let options = Options::parse(args)?;
+    let warnings = process::set_up(options.cgroup.as_ref())?;
+    shim::Shim::new(options.dir, warnings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(args: &[&str]) -> Result<Options, String> {
+        let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+        Options::parse(&args)
+    }
+
+    #[test]
+    fn a_shim_needs_an_absolute_folder_and_takes_a_cgroup_that_is_not_the_root() {
+        let options = parse(&["--dir", "/run/x", "--cgroup", "/rubelet/shims"]).unwrap();
+        assert_eq!(options.dir, PathBuf::from("/run/x"));
+        assert_eq!(options.cgroup.unwrap().as_str(), "/rubelet/shims");
+        for wrong in [
+            &["--cgroup", "/a"][..],
+            &["--dir"],
+            &["--dir", "x"],
+            &["--dir", "/x", "--cgroup", "/"],
+            &["--dir", "/x", "more"],
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

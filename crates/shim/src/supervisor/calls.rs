@@ -1,0 +1,363 @@
+//! Carries out what an agent asks for.
+
+use std::{fs::File, os::fd::OwnedFd};
+
+use rubelet_host::cgroup::CgroupTarget;
+use rustix::{
+    pipe::{PipeFlags, pipe_with},
+    process::{Pid, PidfdFlags, pidfd_open},
+    termios::{Winsize, tcsetwinsize},
+};
+
+use super::{
+    container::{Container, ReplyTo, ends_as_one},
+    input::Input,
+    output::Output,
+    sandbox::Sandbox,
+    shim::Shim,
+    watch::{Interest, Source},
+};
+use crate::{
+    exit_record,
+    log::LogFile,
+    protocol::{
+        Answer, Call, ContainerPhase, CreateContainer, Failure, FailureKind, RuntimeChoice,
+        SandboxSetup, SignalTarget, State,
+    },
+    runtime::{self, CreateOrder, Progress, Streams, host_failure},
+};
+
+impl Shim {
+    /// Carries out a call; the reply may come later.
+    pub(super) fn call(&mut self, to: ReplyTo, call: Call, fds: Vec<OwnedFd>) {
+        if self.ending.is_some() && !matches!(call, Call::State) {
+            let text = "the shim is about to end";
+            return self.reply(to, Err(Failure::new(FailureKind::WrongState, text)));
+        }
+        let result = match call {
+            Call::MakeSandbox(setup) => self.make_sandbox(*setup).map(Some),
+            Call::Create(what) => self.create(to, *what).map(|()| None),
+            Call::Start { id } => self.start(to, &id).map(|()| None),
+            Call::Signal { id, signal, target } => self.signal(to, &id, signal, &target),
+            Call::Exec(what) => self.exec(to, *what, fds).map(|()| None),
+            Call::ReopenLog { id } => self.reopen_log(&id).map(Some),
+            Call::Resize { id, width, height } => self.resize(&id, width, height).map(Some),
+            Call::FeedStdin { id } => self.feed_stdin(&id, fds).map(Some),
+            Call::CloseStdin { id } => self.close_stdin(&id).map(Some),
+            Call::Delete { id } => {
+                self.delete(to, &id);
+                Ok(None)
+            }
+            Call::State => Ok(Some(Answer::State(Box::new(self.state())))),
+            Call::Shutdown => {
+                self.shut_down(to);
+                Ok(None)
+            }
+        };
+        match result {
+            Ok(None) => {}
+            Ok(Some(answer)) => self.reply(to, Ok(answer)),
+            Err(failure) => self.reply(to, Err(failure)),
+        }
+    }
+
+    fn state(&self) -> State {
+        State {
+            pid: std::process::id().cast_signed(),
+            started_at_ns: self.started_at_ns,
+            sandbox: self.sandbox.as_ref().map(Sandbox::state),
+            containers: self.containers.values().map(Container::state).collect(),
+            sequence: self.events.latest(),
+            warnings: self.events.warnings(),
+        }
+    }
+
+    fn make_sandbox(&mut self, setup: SandboxSetup) -> Result<Answer, Failure> {
+        if self.sandbox.is_some() {
+            return Err(Failure::new(
+                FailureKind::AlreadyExists,
+                "this shim holds a sandbox already",
+            ));
+        }
+        let sandbox = Sandbox::make(setup, self.cgroups())?;
+        let state = sandbox.state();
+        self.sandbox = Some(sandbox);
+        Ok(Answer::Sandbox(Box::new(state)))
+    }
+
+    fn create(&mut self, to: ReplyTo, what: CreateContainer) -> Result<(), Failure> {
+        if self.find(&what.id).is_some() {
+            return Err(Failure::new(
+                FailureKind::AlreadyExists,
+                format!("the shim holds a container {} already", what.id),
+            ));
+        }
+        if self.sandbox.is_none() {
+            return Err(Failure::new(
+                FailureKind::WrongState,
+                "the shim has no sandbox yet",
+            ));
+        }
+        let spec = runtime::read_spec(&what.bundle)?;
+        if spec.process.terminal != what.tty {
+            return Err(Failure::new(
+                FailureKind::Invalid,
+                format!("config.json of {} says otherwise about a terminal", what.id),
+            ));
+        }
+        exit_record::reserve(&what.bundle).map_err(|error| {
+            let bundle = what.bundle.display();
+            host_failure(
+                &format!("cannot reserve the exit record in {bundle}"),
+                error,
+            )
+        })?;
+        let log = LogFile::open(what.log_path.as_deref()).map_err(|error| {
+            let path = what.log_path.as_deref().unwrap_or(&what.bundle).display();
+            host_failure(&format!("cannot open the log {path}"), error)
+        })?;
+        let cgroup = match what.runtime {
+            RuntimeChoice::Embedded => Some(self.target(&what)?),
+            RuntimeChoice::External(_) => None,
+        };
+        let mut output = Output::new(log);
+        let mut input = Input::default();
+        let streams = streams(&what, &mut output, &mut input)
+            .map_err(|error| host_failure("cannot make the standard streams", error))?;
+        let mut runtime = runtime::choose(&what);
+        let sandbox = self.sandbox.as_ref().expect("it was looked for above");
+        let startup = runtime.create(CreateOrder {
+            what: &what,
+            spec: &spec,
+            streams,
+            namespaces: sandbox.joined(),
+            cgroup: cgroup.as_ref(),
+        });
+        let startup = match startup {
+            Ok(startup) => startup,
+            Err(failure) => {
+                // What was mounted for it must not stay.
+                let _ = runtime.deleted();
+                return Err(failure);
+            }
+        };
+        let slot = self.new_slot();
+        if let Some(reports) = startup.watch() {
+            self.watch
+                .add(reports, Source::Container(slot), Interest::Read)
+                .map_err(|error| host_failure("cannot watch the container's init", error))?;
+        }
+        let container = Container {
+            ends_as_one: ends_as_one(&spec),
+            what,
+            runtime,
+            phase: ContainerPhase::Creating,
+            startup: Some(startup),
+            caller: Some(to),
+            init: None,
+            output,
+            input,
+            execs: std::collections::BTreeMap::new(),
+            kills: Vec::new(),
+            deletion: None,
+            created_at_ns: 0,
+            started_at_ns: 0,
+            exit: None,
+            recorded: false,
+        };
+        self.containers.insert(slot, container);
+        self.advance_container(slot);
+        Ok(())
+    }
+
+    /// The container's cgroup, which the agent has made.
+    pub(super) fn target(&mut self, what: &CreateContainer) -> Result<CgroupTarget, Failure> {
+        let opened = self.cgroups()?.target(&what.cgroup);
+        opened.map_err(|error| host_failure("cannot open the container's cgroup", error))
+    }
+
+    fn start(&mut self, to: ReplyTo, id: &str) -> Result<(), Failure> {
+        let slot = self.known(id)?;
+        let container = self.containers.get_mut(&slot).expect("it was just found");
+        let is_created = container.phase == ContainerPhase::Created
+            && container.caller.is_none()
+            && container.deletion.is_none();
+        let startup = container.startup.as_mut().filter(|_| is_created);
+        let Some(startup) = startup else {
+            return Err(wrong_phase(container, "started"));
+        };
+        startup.go()?;
+        container.caller = Some(to);
+        self.advance_container(slot);
+        Ok(())
+    }
+
+    fn signal(
+        &mut self,
+        to: ReplyTo,
+        id: &str,
+        signal: i32,
+        target: &SignalTarget,
+    ) -> Result<Option<Answer>, Failure> {
+        let slot = self.known(id)?;
+        if !(1..=libc::SIGRTMAX()).contains(&signal) {
+            let text = format!("{signal} is no signal");
+            return Err(Failure::new(FailureKind::Invalid, text));
+        }
+        let container = self.containers.get_mut(&slot).expect("it was just found");
+        match target {
+            SignalTarget::Init => {
+                let init = container.init.as_ref().and_then(|one| one.handle.as_ref());
+                let Some(handle) = init else {
+                    return Err(wrong_phase(container, "sent a signal"));
+                };
+                use std::os::fd::AsFd as _;
+                match container.runtime.kill(handle.as_fd(), signal)? {
+                    Progress::Done => Ok(Some(Answer::Done)),
+                    Progress::Helper(pid) => {
+                        container.kills.push((pid, to));
+                        Ok(None)
+                    }
+                }
+            }
+            SignalTarget::Everyone => {
+                let cgroup = container.what.cgroup.clone();
+                if signal == libc::SIGKILL {
+                    let killed = self.cgroups()?.kill(&cgroup);
+                    killed.map_err(|error| host_failure("cannot kill the container", error))?;
+                } else {
+                    let processes = self.cgroups()?.processes(&cgroup).map_err(|error| {
+                        host_failure("cannot list the container's processes", error)
+                    })?;
+                    // Handles first, then a second look: a number that was given to a process
+                    // elsewhere meanwhile is in the first list only.
+                    let handles: Vec<_> = processes
+                        .into_iter()
+                        .filter_map(|pid| Some((pid, open(pid)?)))
+                        .collect();
+                    let still = self.cgroups()?.processes(&cgroup).unwrap_or_default();
+                    for (_, handle) in handles.iter().filter(|(pid, _)| still.contains(pid)) {
+                        use std::os::fd::AsFd as _;
+                        // It may have ended in between.
+                        let _ = super::send_signal(handle.as_fd(), signal);
+                    }
+                }
+                Ok(Some(Answer::Done))
+            }
+            SignalTarget::Exec(exec_id) => {
+                let mut execs = container.execs.values();
+                let exec = execs.find(|exec| exec.exec_id == *exec_id);
+                let Some(handle) = exec.and_then(|exec| exec.handle.as_ref()) else {
+                    return Err(Failure::new(
+                        FailureKind::NotFound,
+                        format!("no process {exec_id} runs in the container {id}"),
+                    ));
+                };
+                use std::os::fd::AsFd as _;
+                super::send_signal(handle.as_fd(), signal)?;
+                Ok(Some(Answer::Done))
+            }
+        }
+    }
+
+    fn reopen_log(&mut self, id: &str) -> Result<Answer, Failure> {
+        let slot = self.known(id)?;
+        let container = self.containers.get_mut(&slot).expect("it was just found");
+        let reopened = container.output.log.reopen();
+        reopened.map_err(|error| host_failure("cannot reopen the log", error))?;
+        Ok(Answer::Done)
+    }
+
+    fn resize(&mut self, id: &str, width: u16, height: u16) -> Result<Answer, Failure> {
+        let slot = self.known(id)?;
+        let container = self.containers.get_mut(&slot).expect("it was just found");
+        let Some(terminal) = container.input.terminal() else {
+            return Err(Failure::new(
+                FailureKind::WrongState,
+                format!("the container {id} has no terminal"),
+            ));
+        };
+        let size = Winsize {
+            ws_row: height,
+            ws_col: width,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(terminal, size)
+            .map_err(|error| host_failure("cannot resize the terminal", error))?;
+        Ok(Answer::Done)
+    }
+
+    fn feed_stdin(&mut self, id: &str, fds: Vec<OwnedFd>) -> Result<Answer, Failure> {
+        let slot = self.known(id)?;
+        let Ok([source]) = <[OwnedFd; 1]>::try_from(fds) else {
+            return Err(Failure::new(
+                FailureKind::Invalid,
+                "exactly one file descriptor feeds a standard input",
+            ));
+        };
+        let container = self.containers.get_mut(&slot).expect("it was just found");
+        if container.what.tty && !container.what.stdin {
+            return Err(Failure::new(
+                FailureKind::WrongState,
+                format!("the container {id} was made without a standard input"),
+            ));
+        }
+        container.input.feed(source, &self.watch, slot)?;
+        Ok(Answer::Done)
+    }
+
+    fn close_stdin(&mut self, id: &str) -> Result<Answer, Failure> {
+        let slot = self.known(id)?;
+        let container = self.containers.get_mut(&slot).expect("it was just found");
+        container.input.close(&self.watch);
+        Ok(Answer::Done)
+    }
+
+    /// The container of that identifier, which must be there.
+    pub(super) fn known(&self, id: &str) -> Result<u32, Failure> {
+        self.find(id).ok_or_else(|| {
+            Failure::new(
+                FailureKind::NotFound,
+                format!("the shim holds no container {id}"),
+            )
+        })
+    }
+}
+
+/// What a container can't be in the phase it is in.
+pub(super) fn wrong_phase(container: &Container, what: &str) -> Failure {
+    let phase = match container.phase {
+        _ if container.deletion.is_some() => "being deleted",
+        ContainerPhase::Creating => "still being made",
+        ContainerPhase::Created => "about to be started",
+        ContainerPhase::Running => "running",
+        ContainerPhase::Exited => "over",
+    };
+    let id = &container.what.id;
+    let text = format!("the container {id} is {phase} and can't be {what}");
+    Failure::new(FailureKind::WrongState, text)
+}
+
+fn open(pid: i32) -> Option<OwnedFd> {
+    pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()
+}
+
+fn streams(
+    what: &CreateContainer,
+    output: &mut Output,
+    input: &mut Input,
+) -> std::io::Result<Streams> {
+    if what.tty {
+        return Ok(Streams::Terminal);
+    }
+    let stdin = if what.stdin {
+        let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+        input.open(write, true)?;
+        read
+    } else {
+        File::open("/dev/null")?.into()
+    };
+    let [stdout, stderr] = output.make_pipes(what.max_log_line)?;
+    Ok(Streams::Files([stdin, stdout, stderr]))
+}

@@ -1,0 +1,181 @@
+//! One agent that is connected: bytes in, bytes out, never blocking.
+
+use std::{
+    collections::VecDeque,
+    io,
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+};
+
+use crate::{
+    protocol::{self, Decoder, FromShim, Understood},
+    wire,
+};
+
+/// Most bytes that wait for an agent. One that reads less is cut off; it may come back and ask for
+/// the state.
+const MOST_WAITING: usize = 4 << 20;
+
+/// Bytes of one read.
+const READ: usize = 16 << 10;
+
+/// Most descriptors that wait for their frame.
+const MOST_FDS: usize = 16;
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) socket: OwnedFd,
+    decoder: Decoder,
+    /// Descriptors that came, whose frames have not.
+    fds: VecDeque<OwnedFd>,
+    waiting: VecDeque<Outgoing>,
+    waiting_bytes: usize,
+    /// Whether it has said hello.
+    pub(super) greeted: bool,
+    /// Whether the loop waits until more can be sent.
+    pub(super) blocked: bool,
+}
+
+#[derive(Debug)]
+struct Outgoing {
+    bytes: Vec<u8>,
+    sent: usize,
+    fds: Vec<OwnedFd>,
+}
+
+/// A message with its descriptors.
+pub(super) type Received = (Understood, Vec<OwnedFd>);
+
+/// What became of a connection after it was read from.
+#[derive(Debug)]
+pub(super) enum Reading {
+    /// It goes on; there may be more later.
+    Open,
+    /// The agent closed it, or it broke.
+    Closed,
+    /// What came is no message.
+    Rubbish(String),
+}
+
+impl Connection {
+    /// Of a connected socket.
+    pub(super) fn new(socket: OwnedFd) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        Ok(Self {
+            socket,
+            decoder: Decoder::new(),
+            fds: VecDeque::new(),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            greeted: false,
+            blocked: false,
+        })
+    }
+
+    /// Reads what has come, at most once.
+    pub(super) fn read(&mut self, messages: &mut Vec<Received>) -> Reading {
+        let mut bytes = [0; READ];
+        let mut fds = Vec::new();
+        let got = match wire::receive(&self.socket, &mut bytes, &mut fds) {
+            Ok(0) => return Reading::Closed,
+            Ok(got) => got,
+            Err(error) => {
+                return match error.kind() {
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Reading::Open,
+                    io::ErrorKind::InvalidData => Reading::Rubbish(error.to_string()),
+                    _ => Reading::Closed,
+                };
+            }
+        };
+        self.fds.extend(fds);
+        self.decoder.push(&bytes[..got]);
+        match self.decode(messages) {
+            Ok(()) if self.fds.len() > MOST_FDS => {
+                Reading::Rubbish("file descriptors without messages".into())
+            }
+            Ok(()) => Reading::Open,
+            Err(why) => Reading::Rubbish(why),
+        }
+    }
+
+    fn decode(&mut self, messages: &mut Vec<Received>) -> Result<(), String> {
+        while let Some(frame) = self.decoder.next_frame().map_err(|why| why.to_string())? {
+            if frame.fds > self.fds.len() {
+                return Err("a message came without its file descriptors".into());
+            }
+            let fds = self.fds.drain(..frame.fds).collect();
+            let message = protocol::from_agent(&frame.body).map_err(|why| why.to_string())?;
+            messages.push((message, fds));
+        }
+        if self.fds.is_empty() {
+            self.fds = VecDeque::new();
+        }
+        Ok(())
+    }
+
+    /// Sends a message as soon as possible.
+    ///
+    /// # Errors
+    /// The connection is broken, or too much waits for it.
+    pub(super) fn send(&mut self, message: &FromShim, fds: Vec<OwnedFd>) -> io::Result<()> {
+        let bytes = protocol::encode(message, fds.len()).map_err(io::Error::other)?;
+        self.waiting_bytes += bytes.len();
+        self.waiting.push_back(Outgoing {
+            bytes,
+            sent: 0,
+            fds,
+        });
+        self.flush()?;
+        if self.waiting_bytes > MOST_WAITING {
+            return Err(io::Error::other("the agent reads nothing"));
+        }
+        Ok(())
+    }
+
+    /// Sends what waits, as far as the socket takes it.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        while let Some(next) = self.waiting.front_mut() {
+            let fds: Vec<BorrowedFd<'_>> = next.fds.iter().map(|fd| fd.as_fd()).collect();
+            match wire::send(&self.socket, &next.bytes[next.sent..], &fds) {
+                Ok(sent) => {
+                    self.waiting_bytes -= sent;
+                    next.sent += sent;
+                    // They went with the first byte.
+                    next.fds = Vec::new();
+                    if next.sent == next.bytes.len() {
+                        self.waiting.pop_front();
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.waiting = VecDeque::new();
+        Ok(())
+    }
+
+    /// Whether something waits to be sent.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Sends what waits, however long the agent takes, but no longer than a second at a time
+    /// without progress.
+    pub(super) fn finish(&mut self) {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let second = Timespec {
+            tv_sec: 1,
+            tv_nsec: 0,
+        };
+        while self.is_waiting() {
+            let mut ready = [PollFd::new(&self.socket, PollFlags::OUT)];
+            if !matches!(poll(&mut ready, Some(&second)), Ok(1..)) || self.flush().is_err() {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Forgets containers, and ends the shim.
+
+use std::os::fd::AsFd as _;
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::{
+    container::{Deletion, ReplyTo},
+    shim::Shim,
+};
+use crate::{
+    protocol::{Answer, Failure, FailureKind},
+    runtime::{Ended, Progress},
+};
+
+impl Shim {
+    /// Deletes a container; one that isn't known is gone already.
+    pub(super) fn delete(&mut self, to: ReplyTo, id: &str) {
+        match self.find(id) {
+            Some(slot) => self.begin_deletion(slot, Some((to, Ok(())))),
+            None => self.reply(to, Ok(Answer::Done)),
+        }
+    }
+
+    /// Deletes everything; the shim ends when that is done.
+    pub(super) fn shut_down(&mut self, to: ReplyTo) {
+        self.ending = Some(to);
+        let slots: Vec<u32> = self.containers.keys().copied().collect();
+        for slot in slots {
+            self.begin_deletion(slot, None);
+        }
+        self.end_if_asked();
+    }
+
+    /// Kills what is left of a container and forgets it when that has ended. Then `caller` is told
+    /// what comes with it.
+    pub(super) fn begin_deletion(
+        &mut self,
+        slot: u32,
+        caller: Option<(ReplyTo, Result<(), Failure>)>,
+    ) {
+        let Some(container) = self.containers.get_mut(&slot) else {
+            return;
+        };
+        let mut callers: Vec<_> = caller.into_iter().collect();
+        if let Some(waiting) = container.caller.take() {
+            let text = "the container was deleted meanwhile";
+            callers.push((waiting, Err(Failure::new(FailureKind::WrongState, text))));
+        }
+        if let Some(deletion) = &mut container.deletion {
+            deletion.callers.extend(callers);
+            return self.continue_deletion(slot);
+        }
+        container.deletion = Some(Deletion {
+            callers,
+            begun: false,
+            helper: None,
+        });
+        // A program that brings it up may hang; when it has ended, the deletion goes on.
+        let helper = container.startup.as_ref().and_then(|one| one.helper());
+        if let Some(handle) = helper
+            .and_then(Pid::from_raw)
+            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
+        {
+            let _ = super::send_signal(handle.as_fd(), libc::SIGKILL);
+        }
+        self.kill_all_of(slot);
+        self.continue_deletion(slot);
+    }
+
+    fn kill_all_of(&mut self, slot: u32) {
+        let Some(container) = self.containers.get(&slot) else {
+            return;
+        };
+        let init = container.init.as_ref().and_then(|one| one.handle.as_ref());
+        let execs = container
+            .execs
+            .values()
+            .filter_map(|one| one.handle.as_ref());
+        for handle in init.into_iter().chain(execs) {
+            // One that has ended already is what is wanted.
+            let _ = super::send_signal(handle.as_fd(), libc::SIGKILL);
+        }
+        let cgroup = container.what.cgroup.clone();
+        if let Ok(Err(error)) = self.cgroups().map(|cgroups| cgroups.kill(&cgroup)) {
+            self.warn_of("cannot kill all of a container", &error);
+        }
+    }
+
+    /// Goes on with a deletion, as far as that is possible.
+    pub(super) fn continue_deletion(&mut self, slot: u32) {
+        let Some(container) = self.containers.get_mut(&slot) else {
+            return;
+        };
+        let helper = container.startup.as_ref().and_then(|one| one.helper());
+        let (None, Some(deletion)) = (helper, &mut container.deletion) else {
+            return;
+        };
+        if !deletion.begun {
+            deletion.begun = true;
+            match container.runtime.delete() {
+                Ok(Progress::Done) => {}
+                Ok(Progress::Helper(pid)) => deletion.helper = Some(pid),
+                Err(failure) => return self.deletion_failed(slot, &failure),
+            }
+        }
+        let Some(container) = self.containers.get(&slot) else {
+            return;
+        };
+        let waits = container
+            .deletion
+            .as_ref()
+            .is_some_and(|one| one.helper.is_some());
+        if waits || container.is_alive() {
+            return;
+        }
+        self.finish_deletion(slot);
+    }
+
+    /// The program that deletes has ended.
+    pub(super) fn deletion_helper_ended(&mut self, slot: u32, ended: Ended) {
+        let Some(container) = self.containers.get_mut(&slot) else {
+            return;
+        };
+        if let Some(deletion) = &mut container.deletion {
+            deletion.helper = None;
+        }
+        if ended != Ended::Exit(0) {
+            let text = container.runtime.complaint(ended);
+            let failure = Failure::new(FailureKind::Runtime, text);
+            return self.deletion_failed(slot, &failure);
+        }
+        self.continue_deletion(slot);
+    }
+
+    /// The runtime keeps the container; whoever wants can try again. One that could not even be
+    /// made is forgotten all the same: nobody knows of it.
+    fn deletion_failed(&mut self, slot: u32, failure: &Failure) {
+        let Some(container) = self.containers.get_mut(&slot) else {
+            return;
+        };
+        if container.created_at_ns == 0 || self.ending.is_some() {
+            if !container.is_alive() {
+                self.finish_deletion(slot);
+            }
+            return;
+        }
+        let deletion = container.deletion.take();
+        for (to, _) in deletion.map_or(Vec::new(), |one| one.callers) {
+            self.reply(to, Err(failure.clone()));
+        }
+    }
+
+    fn finish_deletion(&mut self, slot: u32) {
+        self.record(slot);
+        // What is left in the cgroup came after the first kill, or the runtime's own.
+        self.kill_all_of(slot);
+        let Some(mut container) = self.containers.remove(&slot) else {
+            return;
+        };
+        container.end_startup(&self.watch);
+        container.input.close(&self.watch);
+        let warning = container.output.close(&self.watch, &mut self.stamp);
+        self.warn(warning);
+        let undone = container.runtime.deleted();
+        if let Err(failure) = &undone {
+            self.warn(Some(failure.message.clone()));
+        }
+        for mut exec in container.execs.into_values() {
+            exec.end_startup(&self.watch);
+            if let Some(to) = exec.caller {
+                let text = "the container was deleted meanwhile";
+                self.reply(to, Err(Failure::new(FailureKind::WrongState, text)));
+            }
+        }
+        for (_, to) in container.kills {
+            self.reply(to, Ok(Answer::Done));
+        }
+        for (to, result) in container.deletion.map_or(Vec::new(), |one| one.callers) {
+            self.reply(to, result.map(|()| Answer::Done));
+        }
+        self.end_if_asked();
+    }
+}

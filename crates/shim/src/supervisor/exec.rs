@@ -1,0 +1,223 @@
+//! Processes that join a container.
+
+use std::{collections::BTreeMap, fs::File, os::fd::AsFd as _, os::fd::OwnedFd};
+
+use super::{
+    calls::wrong_phase,
+    container::{Container, Exec, ReplyTo},
+    shim::Shim,
+    watch::{Interest, Source},
+};
+use crate::{
+    clock,
+    protocol::{
+        Answer, ContainerPhase, Event, Failure, FailureKind, RuntimeChoice, StartExec, StreamFds,
+    },
+    runtime::{Ended, ExecOrder, Step, Streams, host_failure},
+};
+
+impl Shim {
+    /// Starts one more process.
+    pub(super) fn exec(
+        &mut self,
+        to: ReplyTo,
+        what: StartExec,
+        fds: Vec<OwnedFd>,
+    ) -> Result<(), Failure> {
+        let slot = self.known(&what.id)?;
+        let streams = if what.process.terminal {
+            Streams::Terminal
+        } else {
+            three(what.streams, fds)?
+        };
+        let container = &self.containers[&slot];
+        if container.phase != ContainerPhase::Running || container.deletion.is_some() {
+            return Err(wrong_phase(container, "joined by a process"));
+        }
+        if container
+            .execs
+            .values()
+            .any(|exec| exec.exec_id == what.exec_id)
+        {
+            return Err(Failure::new(
+                FailureKind::AlreadyExists,
+                format!("a process {} is in the container already", what.exec_id),
+            ));
+        }
+        let cgroup = match container.what.runtime {
+            RuntimeChoice::Embedded => Some(self.target(&container.what.clone())?),
+            RuntimeChoice::External(_) => None,
+        };
+        let container = self.containers.get_mut(&slot).expect("it was just found");
+        let init = container.init.as_ref().and_then(|one| one.handle.as_ref());
+        let Some(init) = init else {
+            return Err(wrong_phase(container, "joined by a process"));
+        };
+        let mut startup = container.runtime.exec(ExecOrder {
+            exec_id: &what.exec_id,
+            process: &what.process,
+            streams,
+            init: init.as_fd(),
+            cgroup: cgroup.as_ref(),
+        })?;
+        // Nothing is to be done between its making and its start.
+        startup.go()?;
+        let number = self.new_slot();
+        if let Some(reports) = startup.watch() {
+            self.watch
+                .add(reports, Source::Exec(number), Interest::Read)
+                .map_err(|error| host_failure("cannot watch the process", error))?;
+        }
+        let exec = Exec {
+            exec_id: what.exec_id,
+            startup: Some(startup),
+            caller: Some(to),
+            pid: 0,
+            handle: None,
+            console: None,
+            ended_early: None,
+        };
+        let container = self.containers.get_mut(&slot).expect("it was just found");
+        container.execs.insert(number, exec);
+        self.advance_exec(number);
+        Ok(())
+    }
+
+    /// The process of that number, and the container that it is in.
+    fn exec_mut(&mut self, number: u32) -> Option<(u32, &mut Exec)> {
+        find_exec(&mut self.containers, number)
+    }
+
+    /// Goes as far as the runtime has got with a process.
+    pub(super) fn advance_exec(&mut self, number: u32) {
+        loop {
+            let Some((slot, exec)) = self.exec_mut(number) else {
+                return;
+            };
+            match exec.startup.as_mut().and_then(|one| one.advance()) {
+                Some(Step::Process(pid, handle)) => {
+                    exec.pid = pid;
+                    let gone = handle.is_none();
+                    exec.handle = handle;
+                    let recalled = self.children.recall(pid);
+                    if let Some((_, exec)) = self.exec_mut(number) {
+                        exec.ended_early = recalled.or(gone.then_some(Ended::Exit(255)));
+                        if exec.ended_early.is_some() {
+                            exec.handle = None;
+                        }
+                    }
+                }
+                Some(Step::Created(console, warnings)) => {
+                    exec.console = console;
+                    for warning in warnings {
+                        self.warn(Some(warning));
+                    }
+                }
+                Some(Step::Started) => self.exec_started(number),
+                Some(Step::Failed(why)) => self.exec_failed(slot, number, why),
+                None => break,
+            }
+        }
+        // One of an external runtime may have been over before its runtime was.
+        let early = self.exec_mut(number).and_then(|(slot, exec)| {
+            let is_up = exec.startup.is_none();
+            Some((slot, exec.ended_early.take_if(|_| is_up)?))
+        });
+        if let Some((slot, ended)) = early {
+            self.exec_ended(slot, number, ended);
+        }
+    }
+
+    fn exec_started(&mut self, number: u32) {
+        let Some((_, exec)) = find_exec(&mut self.containers, number) else {
+            return;
+        };
+        exec.end_startup(&self.watch);
+        let answer = Answer::Exec { pid: exec.pid };
+        let fds = exec.console.take().into_iter().collect();
+        let caller = exec.caller.take();
+        if let Some(to) = caller {
+            self.reply_with(to, Ok(answer), fds);
+        }
+    }
+
+    fn exec_failed(&mut self, slot: u32, number: u32, why: String) {
+        let Some((_, exec)) = find_exec(&mut self.containers, number) else {
+            return;
+        };
+        exec.end_startup(&self.watch);
+        let caller = exec.caller.take();
+        // One that was forked and came to nothing is a stranger when it is reaped.
+        if let Some(container) = self.containers.get_mut(&slot) {
+            container.execs.remove(&number);
+        }
+        if let Some(to) = caller {
+            self.reply(to, Err(Failure::new(FailureKind::Runtime, why)));
+        }
+    }
+
+    /// A process that had joined a container was reaped.
+    pub(super) fn exec_ended(&mut self, slot: u32, number: u32, ended: Ended) {
+        let Some(container) = self.containers.get_mut(&slot) else {
+            return;
+        };
+        let Some(mut exec) = container.execs.remove(&number) else {
+            return;
+        };
+        exec.end_startup(&self.watch);
+        let container_id = container.what.id.clone();
+        if let Some(to) = exec.caller {
+            let text = format!("it ended before its program was started: {ended}");
+            return self.reply(to, Err(Failure::new(FailureKind::Runtime, text)));
+        }
+        self.report(Event::ExecExited {
+            container: container_id,
+            exec_id: exec.exec_id,
+            exit_code: ended.code(),
+            signal: ended.signal(),
+            at_ns: clock::now_ns(),
+        });
+    }
+}
+
+fn find_exec(containers: &mut BTreeMap<u32, Container>, number: u32) -> Option<(u32, &mut Exec)> {
+    let mut all = containers.iter_mut();
+    all.find_map(|(slot, one)| Some((*slot, one.execs.get_mut(&number)?)))
+}
+
+impl Container {
+    /// The number of the process with that process ID.
+    pub(super) fn exec_of_pid(&self, pid: i32) -> Option<u32> {
+        let mut all = self.execs.iter();
+        all.find(|(_, exec)| exec.pid == pid && pid != 0)
+            .map(|(number, _)| *number)
+    }
+}
+
+/// The three standard streams, those that did not come being empty.
+fn three(which: StreamFds, fds: Vec<OwnedFd>) -> Result<Streams, Failure> {
+    if which.count() != fds.len() {
+        return Err(Failure::new(
+            FailureKind::Invalid,
+            format!(
+                "{} file descriptors came for {} standard streams",
+                fds.len(),
+                which.count()
+            ),
+        ));
+    }
+    let mut fds = fds.into_iter();
+    let mut take = |came: bool| -> Result<OwnedFd, Failure> {
+        if came && let Some(fd) = fds.next() {
+            return Ok(fd);
+        }
+        let null = File::options().read(true).write(true).open("/dev/null");
+        null.map(OwnedFd::from)
+            .map_err(|error| host_failure("cannot open /dev/null", error))
+    };
+    Ok(Streams::Files([
+        take(which.stdin)?,
+        take(which.stdout)?,
+        take(which.stderr)?,
+    ]))
+}

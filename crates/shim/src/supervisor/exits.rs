@@ -1,0 +1,255 @@
+//! Ends of processes: which one it was, and what follows.
+
+use super::{container::ReplyTo, shim::Shim};
+use crate::{
+    ExitRecord, clock, exit_record,
+    protocol::{Answer, ContainerPhase, Event, Failure, FailureKind},
+    runtime::Ended,
+};
+
+/// Whose process it was that ended.
+#[derive(Clone, Copy)]
+enum Whose {
+    /// The init of a container.
+    Init(u32),
+    /// A process that joined a container.
+    Exec(u32, u32),
+    /// A program that brings up a container.
+    Startup(u32),
+    /// A program that brings up a process in a container.
+    ExecStartup(u32),
+    /// A program that sends a signal.
+    Kill(u32, ReplyTo),
+    /// A program that deletes a container.
+    Deletion(u32),
+    /// The reaping process of the pod.
+    Pause,
+}
+
+impl Shim {
+    /// Reaps all that ended.
+    pub(super) fn reap(&mut self) {
+        self.children.clear();
+        while let Some((pid, ended)) = self.children.reap() {
+            match self.whose(pid) {
+                Some(whose) => self.process_ended(whose, ended),
+                None => self.children.remember(pid, ended),
+            }
+        }
+        if !self.containers.values().any(|one| one.has_helper()) {
+            self.children.forget();
+        }
+    }
+
+    fn whose(&self, pid: i32) -> Option<Whose> {
+        let pause = self.sandbox.as_ref().and_then(|one| one.pause_pid());
+        if pause == Some(pid) {
+            return Some(Whose::Pause);
+        }
+        self.containers.iter().find_map(|(slot, container)| {
+            let slot = *slot;
+            if container.is_alive() && container.init.as_ref().is_some_and(|one| one.pid == pid) {
+                return Some(Whose::Init(slot));
+            }
+            if let Some(number) = container.exec_of_pid(pid) {
+                return Some(Whose::Exec(slot, number));
+            }
+            let helper = container.startup.as_ref().and_then(|one| one.helper());
+            if helper == Some(pid) {
+                return Some(Whose::Startup(slot));
+            }
+            let mut execs = container.execs.iter();
+            let exec = execs
+                .find(|(_, exec)| exec.startup.as_ref().and_then(|one| one.helper()) == Some(pid));
+            if let Some((number, _)) = exec {
+                return Some(Whose::ExecStartup(*number));
+            }
+            if let Some((_, to)) = container.kills.iter().find(|(helper, _)| *helper == pid) {
+                return Some(Whose::Kill(slot, *to));
+            }
+            let deletion = container.deletion.as_ref().and_then(|one| one.helper);
+            (deletion == Some(pid)).then_some(Whose::Deletion(slot))
+        })
+    }
+
+    fn process_ended(&mut self, whose: Whose, ended: Ended) {
+        match whose {
+            Whose::Pause => {
+                if let Some(sandbox) = &mut self.sandbox {
+                    sandbox.pause_ended();
+                }
+                self.report(Event::PauseExited {
+                    at_ns: clock::now_ns(),
+                });
+            }
+            Whose::Init(slot) => {
+                // What it had to say comes before its end.
+                self.advance_container(slot);
+                self.init_ended(slot, ended);
+            }
+            Whose::Exec(slot, number) => {
+                self.advance_exec(number);
+                let Some(container) = self.containers.get_mut(&slot) else {
+                    return;
+                };
+                match container.execs.get_mut(&number) {
+                    // Its runtime has not said yet that it runs.
+                    Some(exec)
+                        if exec
+                            .startup
+                            .as_ref()
+                            .is_some_and(|one| one.helper().is_some()) =>
+                    {
+                        exec.ended_early = Some(ended);
+                        exec.handle = None;
+                    }
+                    Some(_) => self.exec_ended(slot, number, ended),
+                    None => {}
+                }
+            }
+            Whose::Startup(slot) => {
+                if let Some(container) = self.containers.get_mut(&slot)
+                    && let Some(startup) = &mut container.startup
+                {
+                    startup.helper_ended(ended);
+                }
+                self.advance_container(slot);
+                self.continue_deletion(slot);
+            }
+            Whose::ExecStartup(number) => {
+                let execs = self.containers.values_mut().flat_map(|one| &mut one.execs);
+                let mut found = execs.filter(|(key, _)| **key == number);
+                if let Some((_, exec)) = found.next()
+                    && let Some(startup) = &mut exec.startup
+                {
+                    startup.helper_ended(ended);
+                }
+                drop(found);
+                self.advance_exec(number);
+            }
+            Whose::Kill(slot, to) => self.kill_ended(slot, to, ended),
+            Whose::Deletion(slot) => self.deletion_helper_ended(slot, ended),
+        }
+    }
+
+    fn kill_ended(&mut self, slot: u32, to: ReplyTo, ended: Ended) {
+        let Some(container) = self.containers.get_mut(&slot) else {
+            return;
+        };
+        container.kills.retain(|(_, other)| *other != to);
+        let result = match ended {
+            Ended::Exit(0) => Ok(Answer::Done),
+            _ => Err(Failure::new(
+                FailureKind::Runtime,
+                container.runtime.complaint(ended),
+            )),
+        };
+        self.reply(to, result);
+    }
+
+    /// The init of a container was reaped.
+    fn init_ended(&mut self, slot: u32, ended: Ended) {
+        let Some(container) = self.containers.get_mut(&slot) else {
+            return;
+        };
+        if let Some(init) = &mut container.init {
+            init.handle = None;
+            let has_helper = container
+                .startup
+                .as_ref()
+                .is_some_and(|one| one.helper().is_some());
+            if has_helper {
+                // It may have been started, run and ended before its runtime has said so.
+                init.ended_early = Some(ended);
+                return;
+            }
+        }
+        self.conclude(slot, ended);
+    }
+
+    /// Goes on with an end that came before the runtime had said that it was done.
+    pub(super) fn end_early_init(&mut self, slot: u32) {
+        let Some(container) = self.containers.get_mut(&slot) else {
+            return;
+        };
+        let startup = &container.startup;
+        if startup.as_ref().is_some_and(|one| one.helper().is_some()) {
+            return;
+        }
+        let init = container.init.as_mut();
+        if let Some(ended) = init.and_then(|init| init.ended_early.take()) {
+            self.conclude(slot, ended);
+        }
+    }
+
+    fn conclude(&mut self, slot: u32, ended: Ended) {
+        let Some(container) = self.containers.get_mut(&slot) else {
+            return;
+        };
+        container.end_startup(&self.watch);
+        let cgroup = container.what.cgroup.clone();
+        if !container.ends_as_one {
+            let killed = self.cgroups().map(|cgroups| cgroups.kill(&cgroup));
+            if let Ok(Err(error)) = killed {
+                self.warn_of("cannot kill the rest of a container that has ended", &error);
+            }
+        }
+        let oom_kills = self
+            .cgroups()
+            .ok()
+            .and_then(|one| one.oom_kills(&cgroup).ok());
+        let Some(container) = self.containers.get_mut(&slot) else {
+            return;
+        };
+        let lost = container.output.drain(&self.watch, &mut self.stamp);
+        let caller = container.caller.take();
+        let text = format!("it ended before its program was started: {ended}");
+        let failure = Failure::new(FailureKind::Runtime, text);
+        if container.phase == ContainerPhase::Creating {
+            // Nobody was told that it is there, so nobody is told that it ended.
+            container.phase = ContainerPhase::Exited;
+            self.begin_deletion(slot, caller.map(|to| (to, Err(failure))));
+            return;
+        }
+        container.phase = ContainerPhase::Exited;
+        container.input.close(&self.watch);
+        let exit = ExitRecord {
+            exit_code: ended.code(),
+            signal: ended.signal(),
+            at_ns: clock::now_ns(),
+            started_at_ns: container.started_at_ns,
+            oom_killed: oom_kills.is_some_and(|count| count > 0),
+        };
+        container.exit = Some(exit.clone());
+        let id = container.what.id.clone();
+        self.warn(lost);
+        self.record(slot);
+        self.report(Event::Exited {
+            container: id,
+            exit,
+        });
+        if let Some(to) = caller {
+            self.reply(to, Err(failure));
+        }
+        self.continue_deletion(slot);
+    }
+
+    /// Makes the end of a container safe on disk. A failure is a warning: the event is kept in
+    /// memory, and the record is tried again when the container is deleted.
+    pub(super) fn record(&mut self, slot: u32) {
+        let Some(container) = self.containers.get_mut(&slot) else {
+            return;
+        };
+        let (false, Some(exit)) = (container.recorded, &container.exit) else {
+            return;
+        };
+        match exit_record::write(&container.what.bundle, exit) {
+            Ok(()) => container.recorded = true,
+            Err(error) => {
+                let bundle = container.what.bundle.display();
+                let what = format!("cannot write the exit record in {bundle}");
+                self.warn_of(&what, &error);
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What a shim does to its own process, once, at its start.
+
+use std::{
+    error::Error,
+    fs::{self, File},
+    io,
+    os::fd::OwnedFd,
+    path::Path,
+};
+
+use rubelet_base::{ErrorChain, cgroup::CgroupPath};
+use rubelet_host::{CgroupFs, alloc};
+use rustix::fs::{FileType, Mode};
+
+/// As unlikely to be killed for want of memory as a process that may be killed can be.
+const OOM_SCORE_ADJ: &str = "-998";
+
+/// Takes the connection out of the standard input, if there is one, and lets nothing else of the
+/// starting process in.
+pub(super) fn take_over_descriptors() -> Option<OwnedFd> {
+    let stdin = io::stdin();
+    let is_socket = rustix::fs::fstat(&stdin)
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket);
+    close_from(3);
+    let agent = is_socket
+        .then(|| rustix::io::fcntl_dupfd_cloexec(&stdin, 3).ok())
+        .flatten();
+    if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
+        // A standard stream that can't be replaced is the agent's affair.
+        let _ = rustix::stdio::dup2_stdin(&null);
+        let _ = rustix::stdio::dup2_stdout(&null);
+        let _ = rustix::stdio::dup2_stderr(&null);
+    }
+    agent
+}
+
+fn close_from(first: u32) {
+    // SAFETY: nothing in this process owns a descriptor yet: this is the first thing it does, and
+    // the standard library opens none by itself.
+    #[allow(unsafe_code)]
+    let _ = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
+}
+
+/// Makes the process a supervisor that outlives its agent. Returns what could not be had and isn't
+/// worth failing.
+pub(super) fn set_up(cgroup: Option<&CgroupPath>) -> Result<Vec<String>, String> {
+    let mut warnings = Vec::new();
+    alloc::limit_arenas();
+    let failed = |what: &str, error: &(dyn Error + 'static)| {
+        format!("a shim can't {what}: {}", ErrorChain(error))
+    };
+    // A shim that is started by hand may lead a process group, and can't lead a session then.
+    let _ = rustix::process::setsid();
+    rustix::process::chdir("/").map_err(|error| failed("change to /", &error))?;
+    rustix::process::umask(Mode::from_raw_mode(0o022));
+    let _ = rustix::thread::set_name(c"rubelet-shim");
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(|error| failed("become the reaper of its descendants", &error))?;
+    super::signals::stay().map_err(|error| failed("install its signal handlers", &error))?;
+    if let Some(cgroup) = cgroup {
+        let cgroups = CgroupFs::detect(Path::new("/sys/fs/cgroup"))
+            .map_err(|error| failed("find the cgroups", &error))?;
+        cgroups
+            .create(cgroup)
+            .map_err(|error| failed(&format!("make its cgroup {cgroup}"), &error))?
+            .join_self()
+            .map_err(|error| failed(&format!("move to its cgroup {cgroup}"), &error))?;
+    }
+    if let Err(error) = fs::write("/proc/self/oom_score_adj", OOM_SCORE_ADJ) {
+        warnings.push(format!(
+            "the shim can't protect itself from being killed for want of memory: writing \
+             {OOM_SCORE_ADJ} to /proc/self/oom_score_adj: {error}"
+        ));
+    }
+    Ok(warnings)
+}

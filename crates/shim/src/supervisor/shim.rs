@@ -1,0 +1,422 @@
+//! The state of a shim, and its loop.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    os::{
+        fd::{AsFd as _, AsRawFd as _, OwnedFd},
+        unix::fs::PermissionsExt as _,
+    },
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+};
+
+use rubelet_base::ErrorChain;
+use rubelet_host::{CgroupFs, alloc};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
+use super::{
+    children::Children,
+    connection::{Connection, Reading},
+    container::{Container, ReplyTo},
+    events::Events,
+    sandbox::Sandbox,
+    signals,
+    watch::{Interest, Source, Watch},
+};
+use crate::{
+    clock,
+    log::Stamp,
+    protocol::{
+        Answer, Event, Failure, FailureKind, FromAgent, FromShim, Hello, Outcome, Understood,
+        VERSION,
+    },
+    spawn::{self, SOCKET},
+};
+
+/// Most connections at a time; the one that subscribed stays when another must go.
+const CONNECTIONS: usize = 8;
+
+/// A shim.
+#[derive(Debug)]
+pub(super) struct Shim {
+    dir: PathBuf,
+    pub(super) started_at_ns: u64,
+    pub(super) watch: Watch,
+    listener: OwnedFd,
+    pub(super) children: Children,
+    connections: BTreeMap<u32, Connection>,
+    subscriber: Option<u32>,
+    last_slot: u32,
+    cgroups: Option<CgroupFs>,
+    pub(super) sandbox: Option<Sandbox>,
+    pub(super) containers: BTreeMap<u32, Container>,
+    pub(super) events: Events,
+    pub(super) stamp: Stamp,
+    /// Who asked for the end, once somebody did.
+    pub(super) ending: Option<ReplyTo>,
+    /// The request that is being handled: whoever made it hears of a mistake in here.
+    handling: Option<ReplyTo>,
+    /// Whether something was done since memory was last given back.
+    untidy: bool,
+    ended: bool,
+}
+
+impl Shim {
+    /// A shim that listens in its folder.
+    pub(super) fn new(dir: PathBuf, warnings: Vec<String>) -> Result<Self, String> {
+        let failed = |what: &str, error: io::Error| format!("a shim can't {what}: {error}");
+        let listener =
+            listen(&dir).map_err(|error| failed(&format!("listen in {}", dir.display()), error))?;
+        let watch = Watch::new().map_err(|error| failed("wait for events", error))?;
+        let children = signals::children().map_err(|error| failed("watch its children", error))?;
+        let mut events = Events::default();
+        for warning in warnings {
+            events.keep_warning(warning);
+        }
+        watch
+            .add(&children, Source::Children, Interest::Read)
+            .and_then(|()| watch.add(&listener, Source::Listener, Interest::Read))
+            .map_err(|error| failed("wait for events", error))?;
+        Ok(Self {
+            dir,
+            started_at_ns: clock::now_ns(),
+            watch,
+            listener,
+            children: Children::new(children),
+            connections: BTreeMap::new(),
+            subscriber: None,
+            last_slot: 0,
+            cgroups: None,
+            sandbox: None,
+            containers: BTreeMap::new(),
+            events,
+            stamp: Stamp::default(),
+            ending: None,
+            handling: None,
+            untidy: true,
+            ended: false,
+        })
+    }
+
+    /// Works until somebody shuts it down, or until the agent that started it goes away before it
+    /// has given it anything to hold.
+    pub(super) fn run(&mut self) -> io::Result<()> {
+        while !self.ended {
+            if self.untidy {
+                self.untidy = false;
+                alloc::trim();
+            }
+            for source in self.watch.wait()? {
+                // One pod's shim has one chance: a mistake in here must not end its containers.
+                let result = catch_unwind(AssertUnwindSafe(|| self.handle(source)));
+                if result.is_err() {
+                    self.stumbled(source);
+                }
+            }
+        }
+        let _ = fs::remove_file(self.dir.join(SOCKET));
+        Ok(())
+    }
+
+    fn stumbled(&mut self, source: Source) {
+        let message = format!("the shim made a mistake while it handled {source:?}");
+        if let Some(to) = self.handling.take() {
+            self.reply(to, Err(Failure::new(FailureKind::Internal, &*message)));
+        }
+        self.report(Event::Warning { message });
+    }
+
+    fn handle(&mut self, source: Source) {
+        match source {
+            Source::Children => self.reap(),
+            Source::Listener => self.accept(),
+            Source::Connection(slot) => self.talk(slot),
+            Source::Container(slot) => self.advance_container(slot),
+            Source::Exec(slot) => self.advance_exec(slot),
+            Source::Output(slot, index) => {
+                if let Some(container) = self.containers.get_mut(&slot) {
+                    let warning = container.output.read(index, &self.watch, &mut self.stamp);
+                    self.warn(warning);
+                }
+            }
+            Source::Feed(slot) | Source::Input(slot) => {
+                if let Some(container) = self.containers.get_mut(&slot) {
+                    let once = container.what.stdin_once;
+                    container.input.advance(&self.watch, slot, once);
+                }
+            }
+        }
+    }
+
+    /// A number that was never used.
+    pub(super) fn new_slot(&mut self) -> u32 {
+        self.last_slot += 1;
+        self.last_slot
+    }
+
+    /// The cgroups of the machine, looked for when they are first needed.
+    pub(super) fn cgroups(&mut self) -> Result<&CgroupFs, Failure> {
+        if self.cgroups.is_none() {
+            let found = CgroupFs::detect(Path::new("/sys/fs/cgroup")).map_err(|error| {
+                crate::runtime::host_failure("cannot find the machine's cgroups", error)
+            })?;
+            self.cgroups = Some(found);
+        }
+        Ok(self.cgroups.as_ref().expect("it was found above"))
+    }
+
+    /// The container of that identifier.
+    pub(super) fn find(&self, id: &str) -> Option<u32> {
+        let found = self.containers.iter().find(|(_, one)| one.what.id == id);
+        found.map(|(slot, _)| *slot)
+    }
+
+    /// Tells whoever subscribed, and keeps it until it is acknowledged.
+    pub(super) fn report(&mut self, event: Event) {
+        let sequence = self.events.push(event.clone());
+        if let Some(slot) = self.subscriber {
+            self.send(slot, &FromShim::Event { sequence, event }, Vec::new());
+        }
+        self.untidy = true;
+    }
+
+    /// Reports a warning, if there is one.
+    pub(super) fn warn(&mut self, message: Option<String>) {
+        if let Some(message) = message {
+            self.report(Event::Warning { message });
+        }
+    }
+
+    /// Warns of an error that stops nothing.
+    pub(super) fn warn_of(&mut self, what: &str, error: &(dyn std::error::Error + 'static)) {
+        self.warn(Some(format!("{what}: {}", ErrorChain(error))));
+    }
+
+    /// Answers a request; nothing happens if the agent has gone.
+    pub(super) fn reply(&mut self, to: ReplyTo, result: Result<Answer, Failure>) {
+        self.reply_with(to, result, Vec::new());
+    }
+
+    /// Answers a request with descriptors.
+    pub(super) fn reply_with(
+        &mut self,
+        to: ReplyTo,
+        result: Result<Answer, Failure>,
+        fds: Vec<OwnedFd>,
+    ) {
+        let reply = FromShim::Reply {
+            id: to.id,
+            outcome: Outcome::from(result),
+        };
+        self.send(to.connection, &reply, fds);
+        self.untidy = true;
+    }
+
+    fn send(&mut self, slot: u32, message: &FromShim, fds: Vec<OwnedFd>) {
+        let Some(connection) = self.connections.get_mut(&slot) else {
+            return;
+        };
+        match connection.send(message, fds) {
+            Ok(()) => self.wait_to_send(slot),
+            Err(_) => self.hang_up(slot),
+        }
+    }
+
+    fn wait_to_send(&mut self, slot: u32) {
+        let Some(connection) = self.connections.get_mut(&slot) else {
+            return;
+        };
+        let blocked = connection.is_waiting();
+        if std::mem::replace(&mut connection.blocked, blocked) == blocked {
+            return;
+        }
+        let interest = if blocked {
+            Interest::Both
+        } else {
+            Interest::Read
+        };
+        let changed = self
+            .watch
+            .change(&connection.socket, Source::Connection(slot), interest);
+        if changed.is_err() {
+            self.hang_up(slot);
+        }
+    }
+
+    /// Talks to an agent on a connected socket from now on.
+    pub(super) fn take_connection(&mut self, socket: OwnedFd) {
+        let Ok(connection) = Connection::new(socket) else {
+            return;
+        };
+        if self.connections.len() >= CONNECTIONS {
+            let mut slots = self.connections.keys().copied();
+            if let Some(oldest) = slots.find(|slot| Some(*slot) != self.subscriber) {
+                self.hang_up(oldest);
+            }
+        }
+        let slot = self.new_slot();
+        let watched = self
+            .watch
+            .add(&connection.socket, Source::Connection(slot), Interest::Read);
+        if watched.is_ok() {
+            self.connections.insert(slot, connection);
+        }
+        self.untidy = true;
+    }
+
+    fn accept(&mut self) {
+        let accepted = rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC);
+        let Ok(socket) = accepted else {
+            return;
+        };
+        let own = rustix::process::geteuid();
+        let allowed = rustix::net::sockopt::socket_peercred(&socket)
+            .is_ok_and(|peer| peer.uid.is_root() || peer.uid == own);
+        if allowed {
+            self.take_connection(socket);
+        }
+    }
+
+    fn talk(&mut self, slot: u32) {
+        let Some(connection) = self.connections.get_mut(&slot) else {
+            return;
+        };
+        if connection.flush().is_err() {
+            return self.hang_up(slot);
+        }
+        let mut messages = Vec::new();
+        let reading = connection.read(&mut messages);
+        self.wait_to_send(slot);
+        for (message, fds) in messages {
+            if let Err(reason) = self.listen_to(slot, message, fds) {
+                return self.refuse(slot, reason);
+            }
+        }
+        match reading {
+            Reading::Open => {}
+            Reading::Closed => self.hang_up(slot),
+            Reading::Rubbish(reason) => self.refuse(slot, reason),
+        }
+    }
+
+    fn refuse(&mut self, slot: u32, reason: String) {
+        self.send(slot, &FromShim::Goodbye { reason }, Vec::new());
+        self.hang_up(slot);
+    }
+
+    fn listen_to(
+        &mut self,
+        slot: u32,
+        message: Understood,
+        fds: Vec<OwnedFd>,
+    ) -> Result<(), String> {
+        let greeted = self.connections.get(&slot).is_some_and(|one| one.greeted);
+        match message {
+            Understood::Message(FromAgent::Hello(hello)) => self.greet(slot, &hello),
+            _ if !greeted => return Err("an agent says hello first".into()),
+            Understood::Message(FromAgent::Request(request)) => {
+                let to = ReplyTo {
+                    connection: slot,
+                    id: request.id,
+                };
+                self.handling = Some(to);
+                self.call(to, request.call, fds);
+                self.handling = None;
+            }
+            Understood::Message(FromAgent::Ack { upto }) => {
+                self.events.acknowledge(upto);
+                self.untidy = true;
+            }
+            Understood::UnknownCall { id, why } => {
+                let to = ReplyTo {
+                    connection: slot,
+                    id,
+                };
+                let text = format!("this shim is of another release and can't do that: {why}");
+                self.reply(to, Err(Failure::new(FailureKind::Unsupported, text)));
+            }
+            Understood::Ignored => {}
+        }
+        Ok(())
+    }
+
+    fn greet(&mut self, slot: u32, hello: &Hello) {
+        if let Some(connection) = self.connections.get_mut(&slot) {
+            connection.greeted = true;
+        }
+        let own = Hello {
+            version: VERSION.min(hello.version),
+            subscribe: false,
+            pid: std::process::id().cast_signed(),
+        };
+        self.send(slot, &FromShim::Hello(own), Vec::new());
+        if hello.subscribe {
+            self.subscriber = Some(slot);
+            let events: Vec<_> = self.events.unacknowledged().cloned().collect();
+            for (sequence, event) in events {
+                self.send(slot, &FromShim::Event { sequence, event }, Vec::new());
+            }
+        }
+        self.untidy = true;
+    }
+
+    fn hang_up(&mut self, slot: u32) {
+        if let Some(connection) = self.connections.remove(&slot) {
+            self.watch.remove(&connection.socket);
+        }
+        if self.subscriber == Some(slot) {
+            self.subscriber = None;
+        }
+        self.untidy = true;
+        // Nobody knows of a shim that holds nothing.
+        if self.connections.is_empty() && self.sandbox.is_none() && self.containers.is_empty() {
+            self.ended = true;
+        }
+    }
+
+    /// Ends the shim when it holds no container any more, if somebody asked for it.
+    pub(super) fn end_if_asked(&mut self) {
+        let Some(to) = self.ending.filter(|_| self.containers.is_empty()) else {
+            return;
+        };
+        self.ending = None;
+        let problems = self.sandbox.take().map_or(Vec::new(), |one| one.end());
+        for problem in problems {
+            self.warn(Some(problem));
+        }
+        self.reply(to, Ok(Answer::Done));
+        for connection in self.connections.values_mut() {
+            connection.finish();
+        }
+        self.ended = true;
+    }
+}
+
+/// Listens in the folder, where no other shim may listen.
+fn listen(dir: &Path) -> io::Result<OwnedFd> {
+    match spawn::connect(dir) {
+        Ok(_) => {
+            return Err(io::Error::new(
+                io::ErrorKind::AddrInUse,
+                "another shim listens there",
+            ));
+        }
+        Err(error) if error.is_gone() => {}
+        Err(error) => return Err(io::Error::other(ErrorChain(&error).to_string())),
+    }
+    let path = dir.join(SOCKET);
+    let _ = fs::remove_file(&path);
+    let folder = spawn::open_dir(dir)?;
+    let socket = rustix::net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+        None,
+    )?;
+    debug_assert!(socket.as_raw_fd() > 2, "the standard streams are taken");
+    rustix::net::bind(&socket, &spawn::address(folder.as_fd())?)?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+    rustix::net::listen(&socket, 8)?;
+    Ok(socket)
+}

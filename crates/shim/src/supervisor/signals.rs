@@ -1,0 +1,119 @@
+//! Signals: those that the shim gets and survives, and those that it sends.
+//!
+//! Handlers rather than a mask or SIG_IGN: both of those would stay in force in whatever program a
+//! child executes, while a handler is reset by the kernel.
+
+use std::{
+    io,
+    os::fd::{AsRawFd as _, BorrowedFd, OwnedFd},
+    sync::atomic::{AtomicI32, Ordering},
+};
+
+use rustix::event::EventfdFlags;
+
+use crate::protocol::{Failure, FailureKind};
+
+/// Signals that end a program unless it does something about them, and that an agent's end or its
+/// service's stop sends to whole groups.
+const SURVIVED: [i32; 9] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGPIPE,
+    libc::SIGALRM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGXFSZ,
+];
+
+/// What the handler of SIGCHLD writes to.
+static CHILDREN: AtomicI32 = AtomicI32::new(-1);
+
+extern "C" fn nothing(_: libc::c_int) {}
+
+extern "C" fn child_changed(_: libc::c_int) {
+    let one = 1_u64.to_ne_bytes();
+    // SAFETY: the call only tells where this thread's errno is.
+    #[allow(unsafe_code)]
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: the place is valid as long as the thread lives, and nobody else looks at it.
+    #[allow(unsafe_code)]
+    let before = unsafe { *errno };
+    // SAFETY: write is async-signal-safe and reads eight bytes that live on this stack. The
+    // descriptor is the event counter, or one that is not open.
+    #[allow(unsafe_code)]
+    let _ = unsafe { libc::write(CHILDREN.load(Ordering::Relaxed), one.as_ptr().cast(), 8) };
+    // SAFETY: as above.
+    #[allow(unsafe_code)]
+    unsafe {
+        *errno = before;
+    }
+}
+
+/// Survives what an agent's end may send.
+pub(super) fn stay() -> io::Result<()> {
+    SURVIVED
+        .into_iter()
+        .try_for_each(|signal| handle(signal, nothing))
+}
+
+/// A counter that becomes readable whenever a child has ended.
+pub(super) fn children() -> io::Result<OwnedFd> {
+    let counter = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+    CHILDREN.store(counter.as_raw_fd(), Ordering::Relaxed);
+    handle(libc::SIGCHLD, child_changed)?;
+    Ok(counter)
+}
+
+fn handle(signal: i32, handler: extern "C" fn(libc::c_int)) -> io::Result<()> {
+    // SAFETY: every bit pattern of the plain struct is valid; zero is an empty mask.
+    #[allow(unsafe_code)]
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handler as *const () as usize;
+    action.sa_flags = libc::SA_RESTART | libc::SA_NOCLDSTOP;
+    // SAFETY: the handler is a function that only does what is async-signal-safe, and the struct
+    // lives until the call has ended.
+    #[allow(unsafe_code)]
+    let done = unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) };
+    match done {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Sends a signal to a process.
+pub(crate) fn send(process: BorrowedFd<'_>, signal: i32) -> Result<(), Failure> {
+    if !(1..=libc::SIGRTMAX()).contains(&signal) {
+        return Err(Failure::new(
+            FailureKind::Invalid,
+            format!("{signal} is no signal"),
+        ));
+    }
+    // SAFETY: the call takes plain numbers and a null pointer, which means a plain signal. The
+    // descriptor is open for the time of the borrow.
+    #[allow(unsafe_code)]
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_pidfd_send_signal,
+            process.as_raw_fd(),
+            signal,
+            std::ptr::null::<libc::siginfo_t>(),
+            0,
+        )
+    };
+    if done == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::ESRCH) => Err(Failure::new(
+            FailureKind::WrongState,
+            "the process has ended",
+        )),
+        _ => Err(super::super::runtime::host_failure(
+            &format!("cannot send signal {signal}"),
+            error,
+        )),
+    }
+}

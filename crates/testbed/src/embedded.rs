@@ -1,0 +1,218 @@
+//! What the runtime inside of `rubelet` needs to be private to one test: folders, a bridge with a
+//! subnet, a cgroup, and the images.
+
+mod power;
+mod served;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use crate::agent::binary;
+use crate::command::stdout_of;
+use crate::runtime::AgentRuntime;
+use crate::scratch::Scratch;
+use crate::scratch::lock::HostLock;
+use crate::{CriTruth, cleanup, images, packages, report, sweep};
+
+pub use served::Served;
+
+/// The folder of images and records.
+const ROOT: &str = "rt";
+/// The folder of sockets and mounts. Short, for the sockets of supervisors are deep below it.
+const RUN: &str = "r";
+/// The socket below [`RUN`] on which the CRI is served.
+const SOCKET: &str = "cri.sock";
+/// A subnet outside of those that instances get.
+const WIDE_SUBNET: &str = "10.89.0.0/21";
+const CNI_CONFIGURATION: &str = "cni/conf";
+/// The cgroup of the supervisors, below that of the instance.
+const SHIMS: &str = "shims";
+
+/// The surroundings of an embedded runtime, and everything that it makes in them. When the value is
+/// dropped, all of it is removed.
+#[derive(Debug)]
+pub struct Embedded {
+    scratch: Scratch,
+    program: PathBuf,
+    subnet: String,
+    removed: bool,
+}
+
+impl Embedded {
+    /// Makes the folders and loads the images of [`images`]. Installs what is missing, and first
+    /// removes what killed runs left behind.
+    ///
+    /// # Errors
+    /// When something can't be installed, or the images can't be loaded.
+    pub fn start() -> Result<Self> {
+        Self::start_program(&binary()?)
+    }
+
+    /// As [`Embedded::start`], with this `rubelet`.
+    ///
+    /// # Errors
+    /// As [`Embedded::start`].
+    pub fn start_program(program: &Path) -> Result<Self> {
+        let embedded = Self::without_images(program)?;
+        let archive = embedded.scratch.dir().join("images.tar");
+        images::write_archive(&archive)?;
+        embedded.image(&["load", &archive.display().to_string()])?;
+        std::fs::remove_file(&archive)?;
+        Ok(embedded)
+    }
+
+    /// As [`Embedded::start_program`], without any image.
+    ///
+    /// # Errors
+    /// When something can't be installed, or a folder can't be made.
+    pub fn without_images(program: &Path) -> Result<Self> {
+        packages::ensure()?;
+        sweep()?;
+        let scratch = Scratch::create(&HostLock::take()?)?;
+        // From here on, dropping the value removes what was made so far.
+        let embedded = Self {
+            subnet: scratch.subnet(),
+            scratch,
+            program: program.to_owned(),
+            removed: false,
+        };
+        for folder in [ROOT, RUN, CNI_CONFIGURATION] {
+            embedded.scratch.subdir(folder)?;
+        }
+        cleanup::cgroups::create(embedded.scratch.tag())?;
+        Ok(embedded)
+    }
+
+    /// The same with addresses for 1000 pods, which nobody else on this machine may use meanwhile.
+    #[must_use]
+    pub fn with_wide_subnet(mut self) -> Self {
+        self.subnet = WIDE_SUBNET.into();
+        self
+    }
+
+    /// The private folder and name of this instance.
+    #[must_use]
+    pub fn scratch(&self) -> &Scratch {
+        &self.scratch
+    }
+
+    /// The folder of images, records and addresses.
+    #[must_use]
+    pub fn root_dir(&self) -> PathBuf {
+        self.scratch.dir().join(ROOT)
+    }
+
+    /// The folder of sockets and mounts, which a reboot empties.
+    #[must_use]
+    pub fn run_dir(&self) -> PathBuf {
+        self.scratch.dir().join(RUN)
+    }
+
+    /// The folder of CNI configurations; empty at first, so that pods are on the built-in bridge.
+    #[must_use]
+    pub fn cni_conf_dir(&self) -> PathBuf {
+        self.scratch.dir().join(CNI_CONFIGURATION)
+    }
+
+    /// The folder in which CNI plugins are looked for before those of the host.
+    #[must_use]
+    pub fn cni_bin_dir(&self) -> PathBuf {
+        self.scratch.dir().join("cni/bin")
+    }
+
+    /// The socket on which the CRI is served while a process runs the runtime.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.run_dir().join(SOCKET)
+    }
+
+    /// [`Embedded::socket`] as a CRI endpoint, `unix:///…`.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        format!("unix://{}", self.socket().display())
+    }
+
+    /// What the runtime itself knows of pods and containers, while a process runs it.
+    ///
+    /// # Errors
+    /// When no client can be made.
+    pub fn truth(&self) -> Result<CriTruth> {
+        CriTruth::new(&self.endpoint())
+    }
+
+    /// Runs `rubelet image` with these words; its standard output.
+    ///
+    /// # Errors
+    /// When it fails; the message holds what it said.
+    pub fn image(&self, words: &[&str]) -> Result<String> {
+        let mut command = self.scratch.command(&self.program);
+        command
+            .arg("image")
+            .args(words)
+            .arg("--runtime-root-dir")
+            .arg(self.root_dir())
+            .arg("--runtime-run-dir")
+            .arg(self.run_dir());
+        stdout_of(&mut command)
+    }
+
+    /// The flags that `rubelet run` and `rubelet runtime serve` share.
+    #[must_use]
+    pub fn flags(&self) -> Vec<OsString> {
+        let cgroup = format!("{}/{SHIMS}", self.scratch.cgroup_root());
+        let cni_bin = format!("{},{}", self.cni_bin_dir().display(), packages::CNI_PLUGINS);
+        let flags: [(&str, OsString); 7] = [
+            ("--runtime-root-dir", self.root_dir().into()),
+            ("--runtime-run-dir", self.run_dir().into()),
+            ("--runtime-bridge", self.scratch.bridge().into()),
+            ("--runtime-bridge-subnets", self.subnet.clone().into()),
+            ("--runtime-cgroup", cgroup.into()),
+            ("--runtime-cni-conf-dir", self.cni_conf_dir().into()),
+            ("--runtime-cni-bin-dirs", cni_bin.into()),
+        ];
+        flags
+            .into_iter()
+            .flat_map(|(name, value)| [name.into(), value])
+            .collect()
+    }
+
+    /// Removes everything of this instance now, and tells what failed.
+    ///
+    /// # Errors
+    /// What could not be removed.
+    pub fn remove(mut self) -> Result<()> {
+        self.remove_all()
+    }
+
+    fn remove_all(&mut self) -> Result<()> {
+        if self.removed {
+            return Ok(());
+        }
+        self.removed = true;
+        cleanup::remove(&self.scratch, &HostLock::take()?)
+    }
+}
+
+impl AgentRuntime for Embedded {
+    fn scratch(&self) -> &Scratch {
+        &self.scratch
+    }
+
+    fn agent_flags(&self) -> Vec<OsString> {
+        self.flags()
+    }
+
+    fn runtime_log(&self) -> Option<PathBuf> {
+        None
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        if let Err(error) = self.remove_all() {
+            report::say(&format!("{error:#}"));
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! A machine that loses its power and comes back.
+
+use anyhow::Result;
+
+use super::{Node, TIMEOUT};
+use crate::TestRuntime;
+use crate::cleanup::processes;
+
+impl Node {
+    /// Ends everything at once, as when the machine loses its power, and starts it again: the agent,
+    /// the runtime, but no container. To the embedded runtime it is another boot: its run folder
+    /// is empty, mounts, cgroups and network interfaces are gone, and the kernel tells another boot id.
+    ///
+    /// # Errors
+    /// When something doesn't end, or doesn't start again.
+    pub fn lose_power(&mut self) -> Result<()> {
+        self.agent.kill9()?;
+        if let TestRuntime::Containerd(containerd) = &self.runtime {
+            containerd.kill9()?;
+        }
+        processes::kill_all(self.runtime.scratch())?;
+        match &self.runtime {
+            TestRuntime::Containerd(containerd) => containerd.resume()?,
+            TestRuntime::Embedded(embedded) => {
+                self.agent.process.boot_id = Some(embedded.lose_power()?);
+            }
+        }
+        self.agent.start()?;
+        self.agent.wait_ready(TIMEOUT)
+    }
+}

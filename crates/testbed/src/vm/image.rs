@@ -1,0 +1,106 @@
+//! What a guest has in its root folder: busybox, the modules it needs, and what the test puts in.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::{cpio::Archive, kernel, kernel::Kernel, libraries};
+use crate::command::stdout_of;
+use crate::packages;
+
+const INIT: &str = include_str!("init.sh");
+const LINE: &str = include_str!("line.sh");
+
+/// All that systemd starts in a guest that has it.
+const TARGET: &str = "[Unit]\nRequires=line.service\nDefaultDependencies=no\n";
+const SERVICE: &str = "[Unit]\nDefaultDependencies=no\n[Service]\nExecStart=/bin/sh /line.sh\n\
+                       StandardInput=null\nDelegate=yes\n";
+
+/// The root folder of a guest, to be filled.
+#[derive(Debug, Clone, Default)]
+pub struct Image {
+    programs: Vec<(String, PathBuf)>,
+    files: Vec<(String, Vec<u8>)>,
+    modules: Vec<&'static str>,
+}
+
+impl Image {
+    /// Adds a program of this machine, without its symbols but with the libraries that it needs.
+    #[must_use]
+    pub fn program(mut self, name: &str, source: impl Into<PathBuf>) -> Self {
+        self.programs.push((name.to_owned(), source.into()));
+        self
+    }
+
+    /// Adds a file.
+    #[must_use]
+    pub fn file(mut self, name: &str, content: impl Into<Vec<u8>>) -> Self {
+        self.files.push((name.to_owned(), content.into()));
+        self
+    }
+
+    /// Adds modules of the kernel, which are loaded before anything else runs.
+    #[must_use]
+    pub fn modules(mut self, names: &[&'static str]) -> Self {
+        self.modules.extend(names);
+        self
+    }
+
+    /// Lets systemd be the first process, without any of its usual units.
+    ///
+    /// # Errors
+    /// Its package can't be installed.
+    pub fn systemd(self) -> Result<Self> {
+        packages::ensure_systemd()?;
+        let image = ["/lib/systemd/systemd", "/bin/systemctl"]
+            .into_iter()
+            .fold(self, |image, program| image.program(program, program));
+        let units = "/etc/systemd/system";
+        Ok(image
+            .file(&format!("{units}/default.target"), TARGET)
+            .file(&format!("{units}/line.service"), SERVICE)
+            .file("/etc/machine-id", "0123456789abcdef0123456789abcdef\n"))
+    }
+
+    /// Writes the archive; the kernel that it is for.
+    pub(super) fn write(&self, archive: &Path, work: &Path) -> Result<Kernel> {
+        let kernel = kernel::ensure()?;
+        let mut archive = Archive::create(archive)?;
+        for folder in ["/proc", "/sys", "/dev", "/tmp", "/root", "/run"] {
+            archive.folder(folder)?;
+        }
+        archive.file("/init", INIT.as_bytes(), 0o755)?;
+        archive.file("/line.sh", LINE.as_bytes(), 0o755)?;
+        archive.copy("/bin/busybox", Path::new(packages::BUSYBOX))?;
+        archive.file("/etc/passwd", b"root:x:0:0:root:/root:/bin/sh\n", 0o644)?;
+        archive.file("/etc/group", b"root:x:0:\n", 0o644)?;
+        archive.file("/etc/hostname", b"guest\n", 0o644)?;
+        archive.file("/etc/hosts", b"127.0.0.1 localhost guest\n", 0o644)?;
+        archive.file("/etc/resolv.conf", b"", 0o644)?;
+        archive.file("/modules", self.modules.join("\n").as_bytes(), 0o644)?;
+        for file in kernel.module_files(&self.modules)? {
+            archive.copy(&format!("/{file}"), &kernel.root.join(&file))?;
+        }
+        let mut all = Vec::new();
+        for (index, (name, source)) in self.programs.iter().enumerate() {
+            all.extend(libraries::of(source)?);
+            let stripped = work.join(format!("program{index}"));
+            stdout_of(Command::new("strip").arg("-o").arg(&stripped).arg(source))?;
+            archive
+                .copy(name, &stripped)
+                .with_context(|| format!("cannot copy {}", source.display()))?;
+            std::fs::remove_file(&stripped)?;
+        }
+        all.sort();
+        all.dedup();
+        for library in all {
+            archive.copy(&library.to_string_lossy(), &library)?;
+        }
+        for (name, content) in &self.files {
+            archive.file(name, content, 0o644)?;
+        }
+        archive.finish()?;
+        Ok(kernel)
+    }
+}

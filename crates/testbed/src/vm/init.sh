@@ -1,0 +1,34 @@
+#!/bin/busybox sh
+# The first process of the guest. It stands in the initial root folder, which no process can leave
+# by pivot_root, so it moves everything into a tmpfs first.
+if [ ! -e /moved ]; then
+    /bin/busybox mkdir -p /new
+    /bin/busybox mount -t tmpfs -o size=90% root /new
+    for entry in /*; do
+        [ "$entry" = /new ] || /bin/busybox cp -a "$entry" /new/
+    done
+    : > /new/moved
+    exec /bin/busybox switch_root /new /init
+fi
+export PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
+/bin/busybox --install -s /bin 2>/dev/null
+mkdir -p /proc /sys /dev /run /tmp /root /var/lib /etc
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+mkdir -p /dev/pts /dev/shm
+mount -t devpts devpts /dev/pts
+mount -t tmpfs -o mode=1777 shm /dev/shm
+mount -t tmpfs run /run
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+# As systemd does.
+mount --make-rshared /
+ifconfig lo 127.0.0.1 up
+hostname guest
+for module in $(cat /modules 2>/dev/null); do
+    modprobe "$module" || echo "no module $module"
+done
+if [ -e /lib/systemd/systemd ]; then
+    exec /lib/systemd/systemd --log-target=console
+fi
+exec sh /line.sh

@@ -1,0 +1,59 @@
+//! Programs with tests, which cargo builds on this machine and the guest runs.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use rubelet_testbed::Vm;
+use rubelet_testbed::command::stdout_of;
+use rubelet_testbed::vm::Image;
+use serde_json::Value;
+
+/// Modules of the kernel that containers on a bridge use.
+pub(crate) const MODULES: [&str; 9] = [
+    "overlay",
+    "bridge",
+    "veth",
+    "nf_tables",
+    "nf_nat",
+    "nft_nat",
+    "nft_masq",
+    "nft_chain_nat",
+    "nft_fib_ipv4",
+];
+
+/// How long all tests of one program may take. The guest is several times slower than its host.
+const PATIENCE: Duration = Duration::from_secs(100);
+
+/// A program with tests of a package, built now if need be. The target is as cargo's flags name it.
+fn build(package: &str, target: &[&str]) -> Result<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo
+        .args(["test", "--package", package, "--no-run"])
+        .args(["--message-format", "json-render-diagnostics"])
+        .args(target)
+        .current_dir(root);
+    let text = stdout_of(&mut cargo)?;
+    let messages = text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok());
+    messages
+        .filter(|message: &Value| message["profile"]["test"] == true)
+        .find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)))
+        .with_context(|| format!("cargo built no tests of {package}"))
+}
+
+/// Runs those tests of a program whose names contain the filter, in a guest; what it printed.
+pub(crate) fn run(image: Image, package: &str, target: &[&str], filter: &str) -> Result<String> {
+    let tests = build(package, target)?;
+    let mut vm = Vm::boot(&image.program("/tests", tests), 1024)?;
+    let controllers = vm.run("cat /sys/fs/cgroup/cgroup.controllers", PATIENCE)?;
+    assert!(controllers.contains("memory"), "{controllers}");
+    // What was printed until then tells more than that nothing came.
+    let seconds = PATIENCE.as_secs() - 10;
+    let ran = vm.try_run(&format!("timeout {seconds} /tests {filter}"), PATIENCE)?;
+    assert_eq!(ran.code, 0, "{}", ran.output);
+    Ok(ran.output)
+}

@@ -1,0 +1,32 @@
+//! The tests of `rubelet-host` that run on whatever cgroups they find, run in a guest.
+
+use anyhow::Result;
+use rubelet_testbed::vm::Image;
+
+use crate::guest::run;
+
+#[test]
+fn cgroups_are_made_limited_measured_frozen_and_killed() -> Result<()> {
+    let filter = "cgroup:: --nocapture --test-threads 2";
+    let output = run(Image::default(), "rubelet-host", &["--lib"], filter)?;
+    assert!(!output.contains("skipped"), "{output}");
+    assert!(
+        output.contains("the_kernel_takes_the_program ... ok"),
+        "{output}"
+    );
+    Ok(())
+}
+
+#[test]
+fn systemd_keeps_scopes() -> Result<()> {
+    let image = Image::default().systemd()?;
+    let output = run(
+        image,
+        "rubelet-host",
+        &["--lib"],
+        "a_real_systemd --nocapture",
+    )?;
+    assert!(!output.contains("without systemd"), "{output}");
+    assert!(output.contains("1 passed"), "{output}");
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! The runtime is stopped or killed while containers run, and comes back.
+
+use anyhow::Result;
+use rubelet_cri::RuntimeService;
+use rubelet_cri::v1::{self, ContainerState};
+use rubelet_testbed::proc;
+
+use crate::subject::{Sandbox, Subject, WAITING, exec, start, stop};
+
+/// Counts aloud, ten times a second.
+const COUNTING: &str = "trap 'exit 0' TERM; i=0; while :; do i=$((i+1)); echo $i; sleep 0.1; done";
+
+/// The numbers that a counting container has written follow each other.
+fn assert_counts(sandbox: &Sandbox<'_>) -> Result<usize> {
+    let log = sandbox.log("counting")?;
+    for (place, line) in log.iter().enumerate() {
+        assert_eq!(line.text, (place + 1).to_string());
+    }
+    Ok(log.len())
+}
+
+#[test]
+fn containers_outlive_the_runtime_and_what_happened_meanwhile_is_known_after_it() -> Result<()> {
+    let subject = Subject::alone()?;
+    let sandbox = subject.sandbox("outlive")?;
+    let counting = sandbox.start(sandbox.script("counting", COUNTING))?;
+    let created = sandbox.create(sandbox.script("created", WAITING))?;
+    let dying = sandbox.start(sandbox.script(
+        "dying",
+        "trap 'exit 9' USR1; echo ready; while :; do sleep 0.1; done",
+    ))?;
+    let before = sandbox.start(sandbox.script("before", "exit 3"))?;
+    sandbox.ended(&before)?;
+    sandbox.wait_log("dying", "ready")?;
+    let ip = sandbox.ip()?;
+    let pid = subject.truth.pid(&counting)?;
+    let dying_pid = subject.truth.pid(&dying)?;
+    for round in 0..2 {
+        if round == 0 {
+            subject.runtime.kill9()?;
+            rubelet_testbed::command::stdout_of(
+                std::process::Command::new("kill").args(["-USR1", &dying_pid.to_string()]),
+            )?;
+        } else {
+            subject.runtime.halt()?;
+        }
+        let count = assert_counts(&sandbox)?;
+        let went_on =
+            rubelet_testbed::wait::until("the log goes on", crate::subject::TIMEOUT, || {
+                Ok((assert_counts(&sandbox)? > count + 3).then_some(()))
+            });
+        if subject.is_embedded() {
+            went_on?;
+        }
+        subject.resume()?;
+        let status = sandbox.status(&counting)?;
+        assert_eq!(status.state(), ContainerState::ContainerRunning);
+        assert_eq!(subject.truth.pid(&counting)?, pid);
+        assert_eq!(
+            sandbox.status(&created)?.state(),
+            ContainerState::ContainerCreated
+        );
+        assert_eq!(sandbox.status(&before)?.exit_code, 3);
+        let ended = sandbox.ended(&dying)?;
+        // Containerd forgets the code of an end that it didn't see.
+        let code = if subject.is_embedded() { 9 } else { 255 };
+        assert_eq!(ended.exit_code, code, "the code of an end that nobody saw");
+        assert_eq!(
+            sandbox.own_status()?.state(),
+            v1::PodSandboxState::SandboxReady
+        );
+        assert_eq!(sandbox.ip()?, ip);
+        assert_eq!(subject.truth.exec(&counting, &["echo", "yes"])?, "yes\n");
+        assert_counts(&sandbox)?;
+    }
+    subject.ask(start(subject.client(), &created))?;
+    subject.ask(stop(subject.client(), &counting, 10))?;
+    assert_eq!(sandbox.status(&counting)?.exit_code, 0);
+    // A new pod doesn't get an address that is in use.
+    let other = subject.sandbox("other")?;
+    assert_ne!(other.ip()?, ip);
+    Ok(())
+}
+
+#[test]
+fn names_stay_taken_over_a_restart() -> Result<()> {
+    let subject = Subject::alone()?;
+    let sandbox = subject.sandbox("names")?;
+    sandbox.waiting("main")?;
+    subject.runtime.kill9()?;
+    subject.resume()?;
+    let again = subject.ask(crate::subject::run(subject.client(), &sandbox.config, ""));
+    assert!(again.is_err());
+    assert!(sandbox.create(sandbox.script("main", "true")).is_err());
+    let listed = subject.ask(subject.client().list_pod_sandbox(Default::default()))?;
+    assert_eq!(listed.items.len(), 1, "{listed:#?}");
+    Ok(())
+}
+
+#[test]
+fn a_command_in_a_container_dies_with_the_call_or_ends_by_itself() -> Result<()> {
+    let subject = Subject::alone()?;
+    let sandbox = subject.sandbox("commands")?;
+    let id = sandbox.waiting("main")?;
+    let pid = subject.truth.pid(&id)?;
+    subject.ask(async {
+        let call = exec(subject.client(), &id, &["sleep", "3"], 60);
+        let wait = std::time::Duration::from_millis(500);
+        let _ = tokio::time::timeout(wait, call).await;
+    });
+    subject.runtime.kill9()?;
+    subject.resume()?;
+    assert_eq!(subject.truth.exec(&id, &["echo", "next"])?, "next\n");
+    assert!(proc::Stat::of(pid).is_some());
+    Ok(())
+}

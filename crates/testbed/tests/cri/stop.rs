@@ -1,0 +1,164 @@
+//! StopContainer: grace, stop signals, what doesn't end by itself.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use futures_util::future::join_all;
+use rubelet_cri::v1;
+use rubelet_cri::v1::ContainerState;
+use rubelet_testbed::clock;
+
+use crate::subject::{Subject, WAITING, start, stop};
+
+/// It says so when it is asked to end, and goes on.
+const STUBBORN: &str = "trap 'echo asked' TERM; echo ready; while :; do sleep 1000 & wait $!; done";
+
+#[test]
+fn what_ends_at_sigterm_is_not_killed() -> Result<()> {
+    let subject = Subject::shared()?;
+    let sandbox = subject.sandbox("polite")?;
+    let script = "trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 1000 & wait $!; done";
+    let id = sandbox.start(sandbox.script("main", script))?;
+    sandbox.wait_log("main", "ready")?;
+    let before = clock::now();
+    subject.ask(stop(subject.client(), &id, 30))?;
+    assert!(
+        before.elapsed() < Duration::from_secs(20),
+        "not all of the grace"
+    );
+    let status = sandbox.status(&id)?;
+    assert_eq!(status.state(), ContainerState::ContainerExited);
+    assert_eq!(status.exit_code, 3);
+    sandbox.wait_log("main", "bye")?;
+    Ok(())
+}
+
+#[test]
+fn what_goes_on_is_killed_when_the_grace_is_over() -> Result<()> {
+    let subject = Subject::shared()?;
+    let sandbox = subject.sandbox("stubborn")?;
+    let id = sandbox.start(sandbox.script("main", STUBBORN))?;
+    sandbox.wait_log("main", "ready")?;
+    let before = clock::now();
+    subject.ask(stop(subject.client(), &id, 1))?;
+    assert!(before.elapsed() >= Duration::from_secs(1));
+    let status = sandbox.status(&id)?;
+    assert_eq!(status.state(), ContainerState::ContainerExited);
+    assert_eq!(status.exit_code, 137);
+    sandbox.wait_log("main", "asked")?;
+    Ok(())
+}
+
+#[test]
+fn no_grace_is_a_kill_at_once() -> Result<()> {
+    let subject = Subject::shared()?;
+    let sandbox = subject.sandbox("now")?;
+    let id = sandbox.start(sandbox.script("main", STUBBORN))?;
+    sandbox.wait_log("main", "ready")?;
+    subject.ask(stop(subject.client(), &id, 0))?;
+    let status = sandbox.status(&id)?;
+    assert_eq!(status.exit_code, 137);
+    let log = sandbox.log("main")?;
+    assert!(log.iter().all(|line| line.text != "asked"), "{log:#?}");
+    Ok(())
+}
+
+#[test]
+fn a_second_stop_with_less_grace_is_not_held_up_by_the_first() -> Result<()> {
+    let subject = Subject::shared()?;
+    let sandbox = subject.sandbox("impatient")?;
+    let id = sandbox.start(sandbox.script("main", STUBBORN))?;
+    sandbox.wait_log("main", "ready")?;
+    let client = subject.client();
+    let before = clock::now();
+    let (first, second) =
+        subject.ask(async { futures_util::join!(stop(client, &id, 40), stop(client, &id, 1)) });
+    first?;
+    second?;
+    assert!(before.elapsed() < Duration::from_secs(30));
+    assert_eq!(sandbox.status(&id)?.exit_code, 137);
+    Ok(())
+}
+
+#[test]
+fn stopping_is_good_in_any_state_and_any_number_of_times() -> Result<()> {
+    let subject = Subject::shared()?;
+    let sandbox = subject.sandbox("stops")?;
+    let client = subject.client();
+    let id = sandbox.waiting("main")?;
+    let answers = subject.ask(join_all((0..4).map(|_| stop(client, &id, 10))));
+    assert!(answers.iter().all(Result::is_ok), "{answers:#?}");
+    subject.ask(stop(client, &id, 10))?;
+    // Containerd refuses to stop what never ran; a kubelet that cleans up is better served by a
+    // container that is over.
+    let created = sandbox.create(sandbox.script("created", WAITING))?;
+    let stopped = subject.ask(stop(client, &created, 10));
+    if subject.is_embedded() {
+        stopped?;
+        let status = sandbox.status(&created)?;
+        assert_eq!(status.state(), ContainerState::ContainerExited);
+        subject.wrong_state(subject.ask(start(client, &created)));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_container_may_name_the_signal_that_ends_it() -> Result<()> {
+    let subject = Subject::shared()?;
+    let sandbox = subject.sandbox("signal")?;
+    let script = "trap 'exit 4' USR1; trap 'exit 5' TERM; echo ready; \
+                  while :; do sleep 1000 & wait $!; done";
+    let mut config = sandbox.script("main", script);
+    config.stop_signal = v1::Signal::Sigusr1.into();
+    let id = sandbox.start(config)?;
+    sandbox.wait_log("main", "ready")?;
+    subject.ask(stop(subject.client(), &id, 30))?;
+    let code = sandbox.status(&id)?.exit_code;
+    if subject.is_embedded() {
+        assert_eq!(code, 4);
+    } else {
+        // Containerd before 2.2 doesn't know the field.
+        assert!([4, 5].contains(&code), "{code}");
+    }
+    Ok(())
+}
+
+#[test]
+fn what_a_container_has_started_ends_with_it() -> Result<()> {
+    let subject = Subject::shared()?;
+    let mut config = subject.sandbox_config("family")?;
+    // In the host's namespace of processes nothing but the runtime ends the children.
+    config.linux.get_or_insert_default().security_context = Some(v1::LinuxSandboxSecurityContext {
+        namespace_options: Some(host_pid()),
+        ..Default::default()
+    });
+    let sandbox = subject.sandbox_of(config)?;
+    let mut config = sandbox.script(
+        "main",
+        "trap '' TERM; sh -c 'trap \"\" TERM; echo child $$; sleep 1000; sleep 1000' & \
+         echo ready; exec sleep 1000",
+    );
+    config.linux.get_or_insert_default().security_context =
+        Some(v1::LinuxContainerSecurityContext {
+            namespace_options: Some(host_pid()),
+            ..Default::default()
+        });
+    let id = sandbox.start(config)?;
+    sandbox.wait_log("main", "child")?;
+    let log = sandbox.log("main")?;
+    let child = log.iter().find_map(|line| line.text.strip_prefix("child "));
+    let child = child.unwrap().to_owned();
+    assert!(Path::new(&format!("/proc/{child}")).exists());
+    subject.ask(stop(subject.client(), &id, 1))?;
+    rubelet_testbed::wait::until("the child has ended", crate::subject::TIMEOUT, || {
+        Ok((!Path::new(&format!("/proc/{child}")).exists()).then_some(()))
+    })
+}
+
+fn host_pid() -> v1::NamespaceOption {
+    v1::NamespaceOption {
+        pid: v1::NamespaceMode::Node.into(),
+        ..Default::default()
+    }
+}

@@ -1,0 +1,62 @@
+//! Exec, Attach, PortForward, and the checkpoints: where they are not offered, it is said.
+
+use anyhow::Result;
+use rubelet_cri::{RuntimeService, v1};
+
+use crate::subject::{Subject, refused};
+
+#[test]
+fn streams_are_offered_by_containerd_and_plainly_refused_by_rubelet() -> Result<()> {
+    let subject = Subject::shared()?;
+    let sandbox = subject.sandbox("streams")?;
+    let id = sandbox.waiting("main")?;
+    let client = subject.client();
+    let exec = v1::ExecRequest {
+        container_id: id.clone(),
+        cmd: vec!["true".into()],
+        stdout: true,
+        ..Default::default()
+    };
+    let attach = v1::AttachRequest {
+        container_id: id,
+        stdout: true,
+        ..Default::default()
+    };
+    let forward = v1::PortForwardRequest {
+        pod_sandbox_id: sandbox.id.clone(),
+        port: vec![80],
+    };
+    let answers = subject.ask(async {
+        [
+            client.exec(exec).await.map(|answer| answer.url),
+            client.attach(attach).await.map(|answer| answer.url),
+            client.port_forward(forward).await.map(|answer| answer.url),
+        ]
+    });
+    for answer in answers {
+        if subject.is_embedded() {
+            let error = refused(answer);
+            assert!(error.is_unimplemented(), "{error}");
+            assert!(!error.message.is_empty());
+        } else {
+            assert!(answer?.starts_with("http://"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn checkpoints_are_refused() -> Result<()> {
+    let subject = Subject::shared()?;
+    let sandbox = subject.sandbox("checkpoint")?;
+    let request = v1::CheckpointContainerRequest {
+        container_id: sandbox.waiting("main")?,
+        location: "/nowhere/checkpoint.tar".into(),
+        timeout: 5,
+    };
+    let error = refused(subject.ask(subject.client().checkpoint_container(request)));
+    if subject.is_embedded() {
+        assert!(error.is_unimplemented(), "{error}");
+    }
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! A disk without space.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use rubelet_testbed::{Embedded, Served, agent, images};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+
+use crate::lab::Lab;
+use crate::subject::WAITING;
+
+const FILL: &str = "fill";
+
+/// A file system of memory in place of a folder; it goes away with the value.
+struct Small<'a>(&'a Path);
+
+impl<'a> Small<'a> {
+    fn mount(dir: &'a Path, kib: u32) -> Result<Self> {
+        let options = std::ffi::CString::new(format!("size={kib}k,mode=0700"))?;
+        mount(
+            "none",
+            dir,
+            "tmpfs",
+            MountFlags::empty(),
+            Some(options.as_c_str()),
+        )
+        .with_context(|| format!("cannot mount a tmpfs on {}", dir.display()))?;
+        Ok(Self(dir))
+    }
+
+    /// Leaves this many bytes free.
+    fn fill(&self, free: u64) -> Result<()> {
+        let stat = rustix::fs::statvfs(self.0)?;
+        let file = std::fs::File::create(self.0.join(FILL))?;
+        let size = (stat.f_bavail * stat.f_frsize).saturating_sub(free);
+        rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, size.max(1))?;
+        Ok(())
+    }
+
+    fn empty(&self) -> Result<()> {
+        Ok(std::fs::remove_file(self.0.join(FILL))?)
+    }
+}
+
+impl Drop for Small<'_> {
+    fn drop(&mut self) {
+        // Else the test bed does it.
+        let _ = unmount(self.0, UnmountFlags::DETACH);
+    }
+}
+
+fn surroundings() -> Result<Embedded> {
+    Embedded::without_images(&agent::binary()?)
+}
+
+fn load_images(embedded: &Embedded) -> Result<()> {
+    let archive = embedded.scratch().dir().join("images.tar");
+    images::write_archive(&archive)?;
+    embedded.image(&["load", &archive.display().to_string()])?;
+    Ok(std::fs::remove_file(&archive)?)
+}
+
+#[test]
+fn a_full_disk_fails_what_is_asked_for_and_nothing_else() -> Result<()> {
+    let program = agent::binary()?;
+    for which in ["root", "run"] {
+        let embedded = surroundings()?;
+        let dir = match which {
+            "root" => embedded.root_dir(),
+            _ => embedded.run_dir(),
+        };
+        // Images need some space of the disk to stay free when they are unpacked.
+        let small = Small::mount(&dir, 400 * 1024)?;
+        load_images(&embedded)?;
+        let lab = Lab::on(Served::start_in(embedded, &program)?)?;
+        let before = lab.subject.sandbox("before")?;
+        let kept = before.waiting("kept")?;
+        let mut failed = 0;
+        for free in [0, 4, 8, 16, 32, 64] {
+            small.fill(free * 1024)?;
+            match lab.subject.sandbox("full") {
+                Ok(sandbox) => match sandbox.waiting("main") {
+                    Ok(id) => assert_eq!(lab.subject.truth.exec(&id, &["echo", "yes"])?, "yes\n"),
+                    Err(error) => {
+                        failed += 1;
+                        assert!(!error.message.is_empty());
+                    }
+                },
+                Err(error) => {
+                    failed += 1;
+                    let said = format!("{error:#}");
+                    assert!(
+                        said.contains("No space left"),
+                        "{which}, {free} KiB: {said}"
+                    );
+                }
+            }
+            assert_eq!(lab.subject.truth.exec(&kept, &["echo", "yes"])?, "yes\n");
+            if free == 0 {
+                // It comes up on a full disk, too, and knows what it knew.
+                lab.served().kill9()?;
+                lab.subject.resume()?;
+                assert_eq!(lab.subject.truth.exec(&kept, &["echo", "yes"])?, "yes\n");
+            }
+            small.empty()?;
+        }
+        assert!(failed > 0, "{which}: it was never full");
+        let more = before.create(before.script("more", WAITING))?;
+        lab.subject
+            .ask(crate::subject::start(lab.subject.client(), &more))?;
+        drop(before);
+        lab.remove_all()?;
+        lab.assert_works()?;
+        lab.assert_clean()?;
+        drop(lab);
+        drop(small);
+    }
+    Ok(())
+}
+
+#[test]
+fn an_end_on_a_full_disk_is_known_all_the_same() -> Result<()> {
+    let embedded = surroundings()?;
+    load_images(&embedded)?;
+    let run = embedded.run_dir();
+    let small = Small::mount(&run, 16 * 1024)?;
+    let lab = Lab::on(Served::start_in(embedded, &agent::binary()?)?)?;
+    let sandbox = lab.subject.sandbox("ending")?;
+    let id = sandbox.start(sandbox.script(
+        "main",
+        "trap 'exit 6' TERM; echo ready; while :; do sleep 0.05; done",
+    ))?;
+    sandbox.wait_log("main", "ready")?;
+    small.fill(0)?;
+    lab.subject
+        .ask(crate::subject::stop(lab.subject.client(), &id, 20))?;
+    assert_eq!(sandbox.status(&id)?.exit_code, 6);
+    small.empty()?;
+    drop(sandbox);
+    lab.assert_clean()
+}
+
+#[test]
+fn a_pull_or_load_that_fills_the_disk_leaves_nothing() -> Result<()> {
+    let embedded = surroundings()?;
+    let root = embedded.root_dir();
+    let small = Small::mount(&root, 3 * 1024)?;
+    assert!(load_images(&embedded).is_err());
+    let left = std::process::Command::new("du")
+        .args(["-sk"])
+        .arg(&root)
+        .output()?;
+    let left = String::from_utf8_lossy(&left.stdout).into_owned();
+    let kib: u64 = left.split_whitespace().next().unwrap_or_default().parse()?;
+    assert!(kib < 200, "{left}");
+    drop(small);
+    Ok(())
+}

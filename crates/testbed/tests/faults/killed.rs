@@ -1,0 +1,81 @@
+//! SIGKILL for the runtime at any moment of a pod's life.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::lab::Lab;
+use crate::subject::{Sandbox, WAITING, remove, remove_sandbox, run, start, stop, stop_sandbox};
+
+/// One life of a pod, call after call; an error ends it.
+async fn live(lab: &Lab, sandbox: &Sandbox<'_>) -> Result<()> {
+    let client = lab.subject.client();
+    let container = sandbox.creation(sandbox.script("main", WAITING)).await?;
+    start(client, &container).await?;
+    stop(client, &container, 5).await?;
+    remove(client, &container).await?;
+    stop_sandbox(client, &sandbox.id).await?;
+    remove_sandbox(client, &sandbox.id).await?;
+    Ok(())
+}
+
+#[test]
+fn a_runtime_that_is_killed_at_any_step_comes_back_with_the_state_before_or_after_it() -> Result<()>
+{
+    let lab = Lab::start()?;
+    // A life takes some 50 ms on a quiet machine; the steps of the sweep fall into all of its parts.
+    for step in 0..24_u64 {
+        let config = lab.subject.sandbox_config("victim")?;
+        let wait = Duration::from_millis(1 + step * 4);
+        lab.subject.ask(async {
+            let life = async {
+                let id = run(lab.subject.client(), &config, "").await?;
+                let sandbox = std::mem::ManuallyDrop::new(Sandbox {
+                    subject: &lab.subject,
+                    id,
+                    config: config.clone(),
+                });
+                live(&lab, &sandbox).await
+            };
+            // What was asked for last may have happened or not.
+            let _ = tokio::time::timeout(wait, life).await;
+        });
+        lab.served().kill9()?;
+        lab.subject.resume()?;
+        lab.assert_consistent()?;
+        if step % 2 == 0 {
+            // Once more while it may still clean up.
+            lab.served().kill9()?;
+            lab.subject.resume()?;
+        }
+        lab.remove_all()?;
+        lab.assert_clean()?;
+    }
+    lab.assert_works()
+}
+
+#[test]
+fn a_second_runtime_on_the_same_folders_is_refused_and_harms_nothing() -> Result<()> {
+    let lab = Lab::start()?;
+    let sandbox = lab.subject.sandbox("kept")?;
+    let id = sandbox.waiting("main")?;
+    let mut command = lab
+        .subject
+        .runtime
+        .scratch()
+        .command(rubelet_testbed::agent::binary()?);
+    command
+        .args(["runtime", "serve", "--listen"])
+        .arg(format!(
+            "unix://{}/second.sock",
+            lab.subject.runtime.scratch().dir().display()
+        ))
+        .args(lab.served().surroundings().flags());
+    let output = rubelet_testbed::command::output_of(&mut command)?;
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let root = lab.served().surroundings().root_dir();
+    assert!(said.contains(&root.display().to_string()), "{said}");
+    assert_eq!(lab.subject.truth.exec(&id, &["echo", "yes"])?, "yes\n");
+    Ok(())
+}

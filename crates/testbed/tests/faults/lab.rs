@@ -1,0 +1,139 @@
+//! A runtime that may be harmed, and what it had before any pod.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use rubelet_cri::{RuntimeService, v1};
+use rubelet_testbed::{Served, footprint, wait};
+
+use crate::subject::{Runtime, Subject, TIMEOUT, remove_sandbox, stop_sandbox};
+
+pub(crate) struct Lab {
+    pub(crate) subject: Subject,
+    clean: BTreeSet<String>,
+}
+
+impl Lab {
+    pub(crate) fn start() -> Result<Self> {
+        Self::on(Served::start()?)
+    }
+
+    /// A pod comes and goes; what is there after it stays for ever.
+    pub(crate) fn on(served: Served) -> Result<Self> {
+        let subject = Subject::on(Arc::new(Runtime::Served(served)))?;
+        let mut lab = Self {
+            subject,
+            clean: BTreeSet::new(),
+        };
+        let sandbox = lab.subject.sandbox("first")?;
+        sandbox.output("main", "true")?;
+        drop(sandbox);
+        lab.clean = wait::until("the first pod is gone", TIMEOUT, || {
+            let found = lab.footprint()?;
+            let pods = found.iter().any(|line| {
+                ["process", "mount", "network interface"]
+                    .iter()
+                    .any(|kind| line.starts_with(kind))
+            });
+            Ok((!pods).then_some(found))
+        })?;
+        Ok(lab)
+    }
+
+    pub(crate) fn served(&self) -> &Served {
+        match &*self.subject.runtime {
+            Runtime::Served(served) => served,
+            Runtime::Containerd(_) => unreachable!("faults are those of the embedded runtime"),
+        }
+    }
+
+    fn footprint(&self) -> Result<BTreeSet<String>> {
+        let own: Vec<u32> = self.served().pid().into_iter().collect();
+        footprint::of(self.served().surroundings(), &own)
+    }
+
+    /// Waits until there is nothing that was not there before the first pod, and nothing less.
+    pub(crate) fn assert_clean(&self) -> Result<()> {
+        let mut differs = String::new();
+        let clean = wait::until("nothing is left", TIMEOUT, || {
+            let found = self.footprint()?;
+            let left = found.difference(&self.clean);
+            let lost = self.clean.difference(&found);
+            differs = left
+                .map(|line| format!("left: {line}"))
+                .chain(lost.map(|line| format!("lost: {line}")))
+                .collect::<Vec<_>>()
+                .join("\n");
+            Ok(differs.is_empty().then_some(()))
+        });
+        clean.with_context(|| differs)
+    }
+
+    /// Removes all sandboxes that the runtime lists, with all that is in them.
+    pub(crate) fn remove_all(&self) -> Result<()> {
+        let client = self.subject.client();
+        let request = v1::ListPodSandboxRequest::default();
+        for item in self.subject.ask(client.list_pod_sandbox(request))?.items {
+            self.subject.ask(stop_sandbox(client, &item.id))?;
+            self.subject.ask(remove_sandbox(client, &item.id))?;
+        }
+        let request = v1::ListContainersRequest::default();
+        let left = self
+            .subject
+            .ask(client.list_containers(request))?
+            .containers;
+        anyhow::ensure!(left.is_empty(), "containers without a sandbox: {left:#?}");
+        Ok(())
+    }
+
+    /// A pod works from its beginning to its end.
+    pub(crate) fn assert_works(&self) -> Result<()> {
+        let sandbox = self.subject.sandbox("works")?;
+        assert_eq!(sandbox.output("main", "echo yes")?, "yes\n");
+        Ok(())
+    }
+
+    /// What is listed can be asked for, and has states that go together.
+    pub(crate) fn assert_consistent(&self) -> Result<()> {
+        let client = self.subject.client();
+        let sandboxes = self
+            .subject
+            .ask(client.list_pod_sandbox(Default::default()))?;
+        for item in &sandboxes.items {
+            let request = v1::PodSandboxStatusRequest {
+                pod_sandbox_id: item.id.clone(),
+                verbose: true,
+            };
+            let status = self.subject.ask(client.pod_sandbox_status(request))?;
+            assert_eq!(status.status.unwrap_or_default().state(), item.state());
+        }
+        let containers = self
+            .subject
+            .ask(client.list_containers(Default::default()))?;
+        for item in containers.containers {
+            let owner = sandboxes
+                .items
+                .iter()
+                .find(|one| one.id == item.pod_sandbox_id);
+            let owner = owner.with_context(|| format!("{} has no sandbox", item.id))?;
+            let runs = item.state() == v1::ContainerState::ContainerRunning;
+            let is_ready = owner.state() == v1::PodSandboxState::SandboxReady;
+            assert!(is_ready || !runs, "{} runs in a dead sandbox", item.id);
+        }
+        Ok(())
+    }
+}
+
+/// The supervisor of a sandbox.
+pub(crate) fn shim_of(sandbox: &str) -> Result<u32> {
+    let mut found = rubelet_testbed::proc::all_pids().into_iter().filter(|pid| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).into_owned();
+        let mut words = line.split('\0');
+        words.nth(1) == Some("shim") && words.any(|word| word.contains(sandbox))
+    });
+    found
+        .next()
+        .with_context(|| format!("sandbox {sandbox} has no supervisor"))
+}

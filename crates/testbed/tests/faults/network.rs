@@ -1,0 +1,164 @@
+//! Network plugins that fail or hang.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use anyhow::Result;
+use rubelet_cri::RuntimeService;
+use rubelet_cri::v1;
+use rubelet_testbed::{Embedded, Served, agent, wait};
+use serde_json::json;
+
+use crate::lab::Lab;
+use crate::subject::{TIMEOUT, run};
+
+/// Does what the file `how` says: nothing, `fail`, or `hang`. Notes each call.
+const PLUGIN: &str = r#"#!/bin/sh
+dir=$(dirname "$0")
+cat > /dev/null
+echo "$CNI_COMMAND $CNI_CONTAINERID" >> "$dir/calls"
+case "$CNI_COMMAND" in VERSION)
+    echo '{"cniVersion":"1.0.0","supportedVersions":["0.4.0","1.0.0"]}'; exit 0;;
+esac
+case "$(cat "$dir/how-$CNI_COMMAND" 2>/dev/null)" in
+fail) echo '{"cniVersion":"1.0.0","code":11,"msg":"the plugin is in a bad mood","details":"today"}'; exit 1;;
+hang) exec sleep 10000;;
+nonsense) echo 'no json at all'; exit 0;;
+crash) kill -SEGV $$;;
+esac
+[ "$CNI_COMMAND" = ADD ] && echo '{"cniVersion":"1.0.0","interfaces":[{"name":"eth0","sandbox":"'$CNI_NETNS'"}],"ips":[{"address":"10.99.0.7/24","interface":0}]}'
+exit 0
+"#;
+
+fn start() -> Result<(Lab, std::path::PathBuf)> {
+    let program = agent::binary()?;
+    let embedded = Embedded::start_program(&program)?;
+    let bin = embedded.cni_bin_dir();
+    std::fs::create_dir_all(&bin)?;
+    let plugin = bin.join("moody");
+    std::fs::write(&plugin, PLUGIN)?;
+    std::fs::set_permissions(&plugin, PermissionsExt::from_mode(0o755))?;
+    let list = json!({
+        "cniVersion": "1.0.0",
+        "name": "moody",
+        "plugins": [{ "type": "moody" }],
+    });
+    let conf = embedded.cni_conf_dir().join("10-moody.conflist");
+    std::fs::write(conf, list.to_string())?;
+    Ok((Lab::on(Served::start_in(embedded, &program)?)?, bin))
+}
+
+#[test]
+fn a_plugin_that_fails_fails_its_pod_with_its_own_words_and_is_asked_to_undo() -> Result<()> {
+    let (lab, bin) = start()?;
+    for how in ["fail", "nonsense", "crash"] {
+        std::fs::write(bin.join("how-ADD"), how)?;
+        std::fs::write(bin.join("calls"), "")?;
+        let config = lab.subject.sandbox_config("moody")?;
+        let answer = lab.subject.ask(run(lab.subject.client(), &config, ""));
+        let error = answer.expect_err("the plugin doesn't do it").to_string();
+        assert!(error.contains("moody"), "{error}");
+        if how == "fail" {
+            assert!(error.contains("the plugin is in a bad mood"), "{error}");
+        }
+        let calls = std::fs::read_to_string(bin.join("calls"))?;
+        assert!(calls.contains("DEL "), "{how}: {calls}");
+        std::fs::remove_file(bin.join("how-ADD"))?;
+        let sandbox = lab.subject.sandbox_of(config)?;
+        assert_eq!(sandbox.ip()?, "10.99.0.7");
+        drop(sandbox);
+        lab.assert_clean()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_plugin_that_does_not_undo_keeps_the_pod_until_it_does() -> Result<()> {
+    let (lab, bin) = start()?;
+    let sandbox = lab.subject.sandbox("kept")?;
+    std::fs::write(bin.join("how-DEL"), "fail")?;
+    let client = lab.subject.client();
+    let stopped = lab
+        .subject
+        .ask(crate::subject::stop_sandbox(client, &sandbox.id));
+    let error = stopped
+        .expect_err("its network is not given back")
+        .to_string();
+    assert!(error.contains("the plugin is in a bad mood"), "{error}");
+    sandbox.own_status()?;
+    // Not even a restart forgets it.
+    lab.served().kill9()?;
+    lab.subject.resume()?;
+    std::fs::remove_file(bin.join("how-DEL"))?;
+    lab.subject
+        .ask(crate::subject::stop_sandbox(client, &sandbox.id))?;
+    drop(sandbox);
+    lab.assert_clean()
+}
+
+#[test]
+fn a_plugin_that_hangs_holds_up_its_own_pod_only() -> Result<()> {
+    let (lab, bin) = start()?;
+    let beside = lab.subject.sandbox("beside")?;
+    let running = beside.waiting("main")?;
+    std::fs::write(bin.join("how-ADD"), "hang")?;
+    let config = lab.subject.sandbox_config("hanging")?;
+    let client = lab.subject.client();
+    lab.subject.ask(async {
+        let hanging = run(client, &config, "");
+        let others = async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            crate::subject::exec(client, &running, &["true"], 10).await?;
+            client.list_pod_sandbox(Default::default()).await?;
+            client.status(v1::StatusRequest::default()).await?;
+            Ok::<_, anyhow::Error>(())
+        };
+        let both = async { futures_util::join!(hanging, others).1 };
+        let others_done = tokio::time::timeout(Duration::from_secs(5), both).await;
+        // The call that hangs was given up with the time; the others were done by then.
+        assert!(others_done.is_err());
+        client.list_containers(Default::default()).await
+    })?;
+    // Another pod, with a network that isn't asked for.
+    std::fs::remove_file(bin.join("how-ADD"))?;
+    lab.assert_works()?;
+    // Nor does the restart of the runtime wait for the plugin.
+    lab.served().kill9()?;
+    lab.subject.resume()?;
+    assert_eq!(lab.subject.truth.exec(&running, &["echo", "yes"])?, "yes\n");
+    drop(beside);
+    wait::until("the pod that hung can be removed", TIMEOUT, || {
+        Ok(lab.remove_all().ok())
+    })?;
+    lab.assert_clean()
+}
+
+#[test]
+fn without_a_usable_configuration_the_network_is_not_ready_and_says_why() -> Result<()> {
+    let (lab, _) = start()?;
+    let conf = lab
+        .served()
+        .surroundings()
+        .cni_conf_dir()
+        .join("10-moody.conflist");
+    let good = std::fs::read_to_string(&conf)?;
+    std::fs::write(&conf, &good[..good.len() / 2])?;
+    let condition = || -> Result<v1::RuntimeCondition> {
+        let request = v1::StatusRequest::default();
+        let answer = lab.subject.ask(lab.subject.client().status(request))?;
+        let conditions = answer.status.unwrap_or_default().conditions;
+        let found = conditions
+            .into_iter()
+            .find(|one| one.r#type == "NetworkReady");
+        Ok(found.unwrap_or_default())
+    };
+    let told = wait::until("the network is not ready", TIMEOUT, || {
+        Ok(Some(condition()?).filter(|one| !one.status))
+    })?;
+    assert!(told.message.contains("10-moody.conflist"), "{told:?}");
+    std::fs::write(&conf, good)?;
+    wait::until("the network is ready", TIMEOUT, || {
+        Ok(condition()?.status.then_some(()))
+    })?;
+    lab.assert_works()
+}

@@ -1,0 +1,152 @@
+//! One pod after the other through the runtime's own socket, without any agent: how long each
+//! takes, how long a command in it, and what its supervisor holds.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+use rubelet_cri::{RuntimeService, v1};
+use rubelet_testbed::cleanup::processes;
+use rubelet_testbed::{CriTruth, Served, clock, images, proc};
+
+use super::super::report::Results;
+use super::super::{Request, progress, quantile};
+use super::surroundings;
+
+const PODS: usize = 100;
+/// Pods that are not measured: the first ones bring code and caches into memory.
+const WARM_UP: usize = 5;
+
+/// Measures `embedded_pod_start_ms_p50`, `_p99`, `embedded_exec_ms_p50` and `shim_private_kib`.
+pub(in super::super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
+    let served = Served::start_in(surroundings(request)?, &request.program)?;
+    let truth = served.truth()?;
+    progress("one pod after the other on the embedded runtime");
+    let logs = served.scratch().subdir("logs")?.display().to_string();
+    let cgroup = format!("{}/pods", served.scratch().cgroup_root());
+    let mut starts = Vec::new();
+    let mut containers = Vec::new();
+    for number in 0..WARM_UP + PODS {
+        let config = sandbox(number, &logs, &cgroup);
+        let start = clock::now();
+        containers.push(start_pod(&truth, config)?);
+        starts.push(start.elapsed().as_secs_f64() * 1000.0);
+    }
+    starts.drain(..WARM_UP);
+    starts.sort_by(f64::total_cmp);
+    results.add("embedded_pod_start_ms_p50", quantile(&starts, 0.50));
+    results.add("embedded_pod_start_ms_p99", quantile(&starts, 0.99));
+    if request.wants("shim_private_kib") {
+        let mut sizes = Vec::new();
+        for pid in processes::of(served.scratch()) {
+            if is_shim(pid) {
+                sizes.push(private_kib(pid)?);
+            }
+        }
+        ensure!(sizes.len() >= PODS, "{} supervisors are there", sizes.len());
+        sizes.sort_by(f64::total_cmp);
+        results.add("shim_private_kib", quantile(&sizes, 0.50));
+    }
+    if request.wants("embedded_exec_ms_p50") {
+        let mut times = Vec::new();
+        for container in &containers {
+            let start = clock::now();
+            truth.exec(container, &["true"])?;
+            times.push(start.elapsed().as_secs_f64() * 1000.0);
+        }
+        times.sort_by(f64::total_cmp);
+        results.add("embedded_exec_ms_p50", quantile(&times, 0.50));
+    }
+    served.remove()
+}
+
+/// A pod from nothing to its running container, whose id it gives.
+fn start_pod(truth: &CriTruth, config: v1::PodSandboxConfig) -> Result<String> {
+    let client = truth.client();
+    truth.block_on(async {
+        let sandbox = client
+            .run_pod_sandbox(v1::RunPodSandboxRequest {
+                config: Some(config.clone()),
+                runtime_handler: String::new(),
+            })
+            .await?;
+        let created = client
+            .create_container(v1::CreateContainerRequest {
+                pod_sandbox_id: sandbox.pod_sandbox_id,
+                config: Some(container()),
+                sandbox_config: Some(config),
+            })
+            .await?;
+        let container_id = created.container_id;
+        let start = v1::StartContainerRequest {
+            container_id: container_id.clone(),
+        };
+        client.start_container(start).await?;
+        Ok(container_id)
+    })
+}
+
+fn own_processes() -> Option<v1::NamespaceOption> {
+    Some(v1::NamespaceOption {
+        pid: v1::NamespaceMode::Container.into(),
+        ..Default::default()
+    })
+}
+
+fn sandbox(number: usize, logs: &str, cgroup: &str) -> v1::PodSandboxConfig {
+    v1::PodSandboxConfig {
+        metadata: Some(v1::PodSandboxMetadata {
+            name: format!("pod-{number:03}"),
+            uid: format!("uid-{number:03}"),
+            namespace: "default".into(),
+            attempt: 0,
+        }),
+        hostname: format!("pod-{number:03}"),
+        log_directory: format!("{logs}/{number:03}"),
+        linux: Some(v1::LinuxPodSandboxConfig {
+            cgroup_parent: format!("{cgroup}/{number:03}"),
+            security_context: Some(v1::LinuxSandboxSecurityContext {
+                namespace_options: own_processes(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+fn container() -> v1::ContainerConfig {
+    v1::ContainerConfig {
+        metadata: Some(v1::ContainerMetadata {
+            name: "main".into(),
+            attempt: 0,
+        }),
+        image: Some(v1::ImageSpec {
+            image: images::PAUSE.into(),
+            ..Default::default()
+        }),
+        labels: BTreeMap::new(),
+        log_path: "main.log".into(),
+        linux: Some(v1::LinuxContainerConfig {
+            security_context: Some(v1::LinuxContainerSecurityContext {
+                namespace_options: own_processes(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+/// Whether the process is a supervisor, by its command line.
+fn is_shim(pid: u32) -> bool {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0).nth(1) == Some(b"shim")
+}
+
+/// Memory that nobody else has a part in, in KiB.
+fn private_kib(pid: u32) -> Result<f64> {
+    let bytes = proc::private_bytes(pid).context("a supervisor has ended")?;
+    #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^52 bytes")]
+    let bytes = bytes as f64;
+    Ok(bytes / 1024.0)
+}

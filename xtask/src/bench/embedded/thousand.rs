@@ -1,0 +1,22 @@
+//! 1000 pods.
+
+use anyhow::Result;
+
+use super::super::hundred_pods::until_so_many_ready;
+use super::super::report::Results;
+use super::super::{Request, progress};
+use super::{agent_with, surroundings};
+
+const PODS: usize = 1000;
+
+/// Measures `embedded_start_1000_s`.
+pub(in super::super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
+    let embedded = surroundings(request)?.with_wide_subnet();
+    let builder = agent_with(request, &embedded, PODS).config("maxPods", PODS + 10);
+    progress("start 1000 pods on the embedded runtime");
+    let agent = builder.start()?;
+    let took = until_so_many_ready(&agent, PODS)?;
+    results.add("embedded_start_1000_s", took.as_secs_f64());
+    drop(agent);
+    embedded.remove()
+}

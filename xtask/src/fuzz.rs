@@ -1,0 +1,223 @@
+//! `cargo xtask fuzz`: nonsense for whatever reads bytes from outside, by LLVM's libFuzzer.
+//!
+//! The programs are in the workspace `fuzz/`, which the pinned stable compiler builds with the
+//! coverage pass of its own LLVM. That pass is all that libFuzzer needs; checks of memory, which
+//! need a nightly compiler, would find little in code without `unsafe`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use rubelet_testbed::command::output_of;
+use rubelet_testbed::target_dir;
+
+use crate::cargo;
+
+/// What is fuzzed, by the names of the programs.
+pub(crate) const TARGETS: [&str; 4] =
+    ["cri_log", "image_documents", "shim_protocol", "tar_applier"];
+/// Seconds for each of them unless something else is asked for; CI gives the same.
+const SECONDS: u64 = 60;
+/// The longest input, in bytes.
+const MAX_LEN: &str = "-max_len=16384";
+
+/// Coverage of edges, with counters that libFuzzer finds by itself, and the operands of comparisons.
+const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
+
+/// Runs `$@` without a network and with nothing that it could write but `$0` and a `/tmp` of its
+/// own: what is fuzzed runs as root.
+const CAGE: &str = "mount --bind \"$0\" \"$0\" && mount -t tmpfs -o size=256m none /tmp && \
+    mount -o remount,bind,ro / && exec \"$@\"";
+
+/// What was asked for on the command line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    seconds: u64,
+    /// Put what was found into the kept corpus.
+    keep: bool,
+    targets: Vec<&'static str>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seconds: SECONDS,
+            keep: false,
+            targets: TARGETS.to_vec(),
+        }
+    }
+}
+
+impl Options {
+    /// Reads the words after `fuzz`.
+    pub(crate) fn parse(words: &[&str]) -> Result<Self> {
+        let mut options = Self::default();
+        let mut targets = Vec::new();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match *word {
+                "--seconds" => {
+                    let number = words.next().and_then(|text| text.parse().ok());
+                    options.seconds = number.context("--seconds needs a number")?;
+                }
+                "--keep" => options.keep = true,
+                name => match TARGETS.iter().find(|target| **target == name) {
+                    Some(target) => targets.push(*target),
+                    None => bail!(
+                        "`{name}` is neither an option nor one of {}",
+                        TARGETS.join(", ")
+                    ),
+                },
+            }
+        }
+        if !targets.is_empty() {
+            options.targets = targets;
+        }
+        Ok(options)
+    }
+}
+
+/// Builds the programs and runs them, as many at the same time as there are cores.
+pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
+    let place = target_dir::target()?.join("fuzz");
+    let programs = build(root, &place)?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut failed = Vec::new();
+    for group in options.targets.chunks(cores) {
+        let done: Vec<Result<String>> = std::thread::scope(|scope| {
+            let runs: Vec<_> = group
+                .iter()
+                .map(|target| {
+                    let (programs, place) = (&programs, &place);
+                    scope.spawn(move || one(root, programs, place, target, options))
+                })
+                .collect();
+            runs.into_iter()
+                .map(|run| run.join().unwrap_or_else(|_| bail!("a thread panicked")))
+                .collect()
+        });
+        for (target, result) in group.iter().zip(done) {
+            match result {
+                Ok(line) => println!("{target}: {line}"),
+                Err(error) => {
+                    println!("{target}: FAILED\n{error:#}");
+                    failed.push(*target);
+                }
+            }
+        }
+    }
+    if !failed.is_empty() {
+        bail!("the fuzzer has found something in {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+/// Builds the programs; the folder that they are in.
+fn build(root: &Path, place: &Path) -> Result<PathBuf> {
+    let host = host_triple(root)?;
+    let manifest = root.join("fuzz/Cargo.toml");
+    let mut build = cargo::command(root, &["build", "--release", "--locked", "--bins"]);
+    build
+        // With a target, build scripts and macros are compiled as usual.
+        .args(["--target", &host])
+        .arg("--manifest-path")
+        .arg(manifest)
+        .arg("--target-dir")
+        .arg(place)
+        .env("RUSTFLAGS", FLAGS);
+    cargo::run(&mut build)?;
+    Ok(place.join(host).join("release"))
+}
+
+fn host_triple(root: &Path) -> Result<String> {
+    let output = output_of(Command::new("rustc").arg("-vV").current_dir(root))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("rustc names no host")?.to_owned())
+}
+
+/// Runs one program; what there is to say of it.
+fn one(
+    root: &Path,
+    programs: &Path,
+    place: &Path,
+    target: &str,
+    options: &Options,
+) -> Result<String> {
+    let kept = root.join("fuzz/corpus").join(target);
+    let found = place.join("found").join(target);
+    let artifacts = place.join("artifacts").join(target);
+    for dir in [&found, &artifacts] {
+        std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    }
+    let mut command = Command::new("unshare");
+    command
+        .args([
+            "--mount",
+            "--propagation",
+            "private",
+            "--net",
+            "sh",
+            "-c",
+            CAGE,
+        ])
+        .arg(place)
+        .arg(programs.join(target))
+        .args([&found, &kept])
+        .args([
+            MAX_LEN,
+            "-timeout=20",
+            "-rss_limit_mb=1024",
+            "-print_final_stats=1",
+        ])
+        .arg(format!("-max_total_time={}", options.seconds))
+        .arg(format!("-artifact_prefix={}/", artifacts.display()));
+    let output = output_of(&mut command)?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if !output.status.success() {
+        let lines: Vec<&str> = said.lines().collect();
+        let tail = &lines[lines.len().saturating_sub(40)..];
+        bail!("{}\n({})", tail.join("\n"), output.status);
+    }
+    if options.keep {
+        keep(programs, target, &found, &kept)?;
+    }
+    let stat = |name: &str| {
+        let line = said.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap_or("?").trim().to_owned()
+    };
+    Ok(format!(
+        "{} inputs tried, {} a second",
+        stat("stat::number_of_executed_units:"),
+        stat("stat::average_exec_per_sec:"),
+    ))
+}
+
+/// Adds those inputs to the kept corpus that reach something new.
+fn keep(programs: &Path, target: &str, found: &Path, kept: &Path) -> Result<()> {
+    let mut merge = Command::new(programs.join(target));
+    merge.arg("-merge=1").args([kept, found]);
+    let output = output_of(&mut merge)?;
+    if !output.status.success() {
+        bail!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_names_all_are_fuzzed_and_a_wrong_name_is_told() {
+        let all = Options::parse(&[]).unwrap();
+        assert_eq!(all, Options::default());
+        let one = Options::parse(&["--seconds", "5", "tar_applier"]).unwrap();
+        assert_eq!((one.seconds, one.targets), (5, vec!["tar_applier"]));
+        assert!(Options::parse(&["nosuch"]).is_err());
+        assert!(Options::parse(&["--seconds", "x"]).is_err());
+    }
+}
