@@ -119,7 +119,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
 fn build(root: &Path, place: &Path) -> Result<PathBuf> {
     let host = host_triple(root)?;
     let manifest = root.join("fuzz/Cargo.toml");
-    let mut build = cargo::command(root, &["build", "--release", "--locked", "--bins"]);
+    let mut build = cargo::command(root, &["build", "--release", "--bins"]);
     build
         // With a target, build scripts and macros are compiled as usual.
         .args(["--target", &host])
@@ -199,7 +199,7 @@ fn one(
 /// Adds those inputs to the kept corpus that reach something new.
 fn keep(programs: &Path, target: &str, found: &Path, kept: &Path) -> Result<()> {
     let mut merge = Command::new(programs.join(target));
-    merge.arg("-merge=1").args([kept, found]);
+    merge.arg("-set_cover_merge=1").args([kept, found]);
     let output = output_of(&mut merge)?;
     if !output.status.success() {
         bail!("{}", String::from_utf8_lossy(&output.stderr));

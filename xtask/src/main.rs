@@ -21,8 +21,9 @@ const HELP: &str = "\
 cargo xtask COMMAND
 
   demo                      run three example pods on the runtime inside and show what happens
-  test [--ring N] [FILTER]  check everything, then run all tests (needs root); with a ring number
-                            or a filter: only those tests
+  test [--ring N] [--runtime NAME] [FILTER]
+                            check everything, then run all tests (needs root); with a ring number,
+                            a runtime (embedded, containerd) or a filter: only those tests
   bench [--json] [NAME...]  measure the release binary (needs root); `bench --list` names all
   soak [--seeds N] [--minutes M]
                             the agent on a real runtime behind injected faults, and whether all is

@@ -9,15 +9,22 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{cargo, codegen, tidy};
-use rings::Tally;
+use rubelet_testbed::runtime::Kind;
+
+use crate::{cargo, codegen, fuzz, tidy};
+use rings::{Part, Tally};
 use stages::Stages;
+
+/// What the tests that need a runtime run on, one after the other.
+const RUNTIMES: [Kind; 2] = [Kind::Embedded, Kind::Containerd];
 
 /// What was asked for on the command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     /// Only this ring.
     ring: Option<u8>,
+    /// Only on this runtime.
+    runtime: Option<Kind>,
     /// Only tests whose name contains this.
     filter: Option<String>,
 }
@@ -35,9 +42,16 @@ impl Options {
                     options.ring =
                         Some(ring.with_context(|| format!("there is no ring {number}"))?);
                 }
-                option if option.starts_with('-') => {
-                    bail!("`{option}` is no option of `cargo xtask test`; there is --ring N")
+                "--runtime" => {
+                    let name = words.next().context("--runtime needs a name")?;
+                    let runtime = RUNTIMES.iter().find(|one| one.name() == *name);
+                    options.runtime =
+                        Some(*runtime.with_context(|| format!("there is no runtime {name}"))?);
                 }
+                option if option.starts_with('-') => bail!(
+                    "`{option}` is no option of `cargo xtask test`; there are --ring N and \
+                     --runtime NAME"
+                ),
                 filter if options.filter.is_none() => options.filter = Some(filter.to_owned()),
                 more => bail!("only one filter can be given, and `{more}` is a second one"),
             }
@@ -64,9 +78,26 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
         if rings::needs_agent(ring) && agent.is_none() {
             agent = Some(stages.run("build", || cargo::agent(root, false))?);
         }
-        let filter = options.filter.as_deref();
-        let run = || rings::run(root, ring, agent.as_deref(), filter, &mut tally);
-        stages.run(&format!("ring {ring}"), run)?;
+        let part = |runtime| Part {
+            ring,
+            runtime,
+            agent: agent.as_deref(),
+            filter: options.filter.as_deref(),
+        };
+        if !rings::needs_agent(ring) {
+            let run = || rings::run(root, part(Kind::Containerd), &mut tally);
+            stages.run(&format!("ring {ring}"), run)?;
+            continue;
+        }
+        for runtime in RUNTIMES {
+            if options.runtime.is_none_or(|one| one == runtime) {
+                let name = format!("ring {ring} on {}", runtime.name());
+                stages.run(&name, || rings::run(root, part(runtime), &mut tally))?;
+            }
+        }
+    }
+    if options.is_everything() {
+        stages.run("fuzz", || fuzz::run(root, &fuzz::Options::default()))?;
     }
     stages.print();
     println!("{tally}");
@@ -105,6 +136,7 @@ mod tests {
             options,
             Options {
                 ring: Some(3),
+                runtime: None,
                 filter: Some("kill".into())
             }
         );
@@ -113,6 +145,7 @@ mod tests {
             (&["--ring"][..], "--ring needs a number"),
             (&["--ring", "9"], "there is no ring 9"),
             (&["--fast"], "`--fast` is no option"),
+            (&["--runtime", "docker"], "there is no runtime docker"),
             (&["a", "b"], "`b` is a second one"),
         ] {
             let error = Options::parse(words).unwrap_err().to_string();

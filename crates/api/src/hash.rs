@@ -137,6 +137,9 @@ pub(crate) fn sandbox_definition(spec: &Value, qos: QosClass) -> DefinitionHash 
             fixed.insert(key.to_owned(), value.clone());
         }
     }
+    if spec.get("hostUsers") == Some(&Value::Bool(false)) {
+        fixed.insert("hostUsers".to_owned(), Value::Bool(false));
+    }
     let containers = items(spec, "containers");
     let sidecars = items(spec, "initContainers").filter(|container| {
         container

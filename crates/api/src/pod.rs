@@ -153,6 +153,8 @@ pub struct PodSpec {
     pub host_pid: bool,
     /// `hostIPC`.
     pub host_ipc: bool,
+    /// `hostUsers`: false gives the pod a user namespace.
+    pub host_users: bool,
     /// `shareProcessNamespace`.
     pub share_process_namespace: bool,
     /// `dnsPolicy`.
@@ -209,6 +211,7 @@ impl Default for PodSpec {
             host_network: false,
             host_pid: false,
             host_ipc: false,
+            host_users: true,
             share_process_namespace: false,
             dns_policy: DnsPolicy::ClusterFirst,
             dns_config: DnsConfig::default(),

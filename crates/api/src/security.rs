@@ -17,6 +17,16 @@ pub struct PodSecurity {
     pub sysctls: Vec<(Box<str>, Box<str>)>,
 }
 
+/// The users and groups of a pod with a user namespace: its IDs begin at 0 inside and at `first`
+/// outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UserRange {
+    /// The ID of the host that is root inside.
+    pub first: u32,
+    /// How many.
+    pub length: u32,
+}
+
 /// Fields that stand in both contexts; a container's value wins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SharedSecurity {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    container::{FieldPath, ResourceField},
+    container::{FieldPath, PullPolicy, ResourceField},
     resources::Bytes,
 };
 
@@ -32,6 +32,13 @@ pub enum VolumeSource {
         path: Box<str>,
         /// `type`.
         check: HostPathCheck,
+    },
+    /// `image`: the files of an image, for reading only.
+    Image {
+        /// `reference`.
+        reference: Box<str>,
+        /// `pullPolicy`.
+        pull_policy: PullPolicy,
     },
     /// `configMap`.
     ConfigMap(ObjectVolume),

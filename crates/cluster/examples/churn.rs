@@ -242,6 +242,7 @@ impl PodHost for MemoryHost {
             dns: v1::DnsConfig::default(),
             cgroup_parent: format!("/pods/{}", pod.uid),
             resources: None,
+            users: None,
         };
         Ok((inputs, Vec::new()))
     }

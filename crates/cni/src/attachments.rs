@@ -34,6 +34,11 @@ impl Attachments {
         let mut damaged = Vec::new();
         for entry in fs::read_dir(&dir).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
+            if path.extension().is_some_and(|extension| extension == "tmp") {
+                // What a writer that was cut short left; the record itself is whole.
+                fs::remove_file(&path).map_err(failed)?;
+                continue;
+            }
             if path.extension().is_none_or(|extension| extension != "json") {
                 continue;
             }

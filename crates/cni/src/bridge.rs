@@ -21,7 +21,7 @@ use std::{
 
 use rubelet_base::ErrorChain;
 use rubelet_host::{
-    netlink::{Changes, RouteSocket},
+    netlink::{Changes, Link, RouteSocket},
     netns,
     nft::{self, Batch},
 };
@@ -101,11 +101,22 @@ impl BridgeNetwork {
 
     /// What works less well than it should.
     pub(crate) fn warnings(&self) -> Vec<String> {
+        if lock(&self.ready).is_none() {
+            return Vec::new();
+        }
         let rules = lock(&self.rules);
         let trouble = rules.trouble.as_ref().map(|why| {
             format!("pods have no way out by the host's address, and host ports do not work: {why}")
         });
-        rules.forwarding.iter().cloned().chain(trouble).collect()
+        let closed = nft::closed_forwarding().unwrap_or_default();
+        let closed = closed.into_iter().map(|chain| {
+            format!(
+                "the nftables chain {chain} drops what its rules do not accept: pods reach nothing but this host unless packets from and to {} are accepted there",
+                self.names.bridge
+            )
+        });
+        let forwarding = rules.forwarding.iter().cloned();
+        forwarding.chain(trouble).chain(closed).collect()
     }
 
     pub(crate) fn add(&self, request: &NetworkRequest) -> Result<NetworkResult, NetworkError> {
@@ -353,7 +364,9 @@ impl BridgeNetwork {
         let link = socket
             .link(&self.names.bridge)
             .map_err(|error| failed(&error))?;
-        if link.is_some_and(|link| link.kind == "bridge") {
+        let links = socket.links().map_err(|error| failed(&error))?;
+        let empty = |link: &Link| !links.iter().any(|port| port.master == Some(link.index));
+        if link.is_some_and(|link| link.kind == "bridge" && empty(&link)) {
             let mut changes = Changes::default();
             changes.delete_link(&self.names.bridge);
             socket

@@ -160,13 +160,16 @@ impl PodNetwork for Network {
 
     async fn add(&self, request: &NetworkRequest) -> Result<NetworkResult, NetworkError> {
         check_id(&request.sandbox)?;
+        // Ports that are only declared lead nowhere.
+        let mut request = request.clone();
+        request.port_mappings.retain(|port| port.host_port != 0);
         let parts = self.parts().await?;
         // A pod that is there stays as it was added, whatever the configuration is by now.
         let known = parts.attachments.get(&request.sandbox);
         let on_bridge = match known.map(|attachment| attachment.how) {
             Some(How::Bridge(_)) => true,
             Some(How::Cni(plugged)) => {
-                return parts.plugins.add_again(request, plugged).await;
+                return parts.plugins.add_again(&request, plugged).await;
             }
             None => false,
         };
@@ -175,11 +178,10 @@ impl PodNetwork for Network {
                 Configured::None => {}
                 Configured::Broken(why) => return Err(NetworkError::Failed(why)),
                 Configured::List(list) => {
-                    return parts.plugins.add(request, &list).await;
+                    return parts.plugins.add(&request, &list).await;
                 }
             }
         }
-        let request = request.clone();
         blocking(move || parts.bridge.add(&request)).await
     }
 
@@ -223,7 +225,7 @@ impl PodNetwork for Network {
 
     async fn reconcile(&self, live: &BTreeSet<String>) -> Result<Vec<String>, NetworkError> {
         let parts = self.parts().await?;
-        let mut freed = Vec::new();
+        let mut freed = parts.plugins.end_leftovers().await;
         let mut left = Vec::new();
         let mut on_bridge = false;
         for attachment in parts.attachments.all() {

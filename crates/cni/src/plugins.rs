@@ -7,6 +7,7 @@ mod cache;
 mod capabilities;
 mod conf;
 mod exec;
+mod leftovers;
 mod outcome;
 
 use std::{
@@ -69,8 +70,11 @@ impl PluginNetwork {
     pub(crate) async fn status(&self, list: &ConfigList) -> Result<(), String> {
         let dirs = &self.settings.cni_bin_dirs;
         for plugin in &list.plugins {
-            exec::find(conf::kind(plugin), dirs)
-                .map_err(|why| format!("the network {} is not ready: {why}", list.name))?;
+            let for_addresses = plugin.get("ipam").and_then(|ipam| ipam["type"].as_str());
+            for kind in [conf::kind(plugin)].into_iter().chain(for_addresses) {
+                exec::find(kind, dirs)
+                    .map_err(|why| format!("the network {} is not ready: {why}", list.name))?;
+            }
         }
         if list.version < Version::WITH_STATUS {
             return Ok(());
@@ -263,6 +267,14 @@ impl PluginNetwork {
         Ok(())
     }
 
+    /// Ends plugins that an agent which died has left running.
+    pub(crate) async fn end_leftovers(&self) -> Vec<String> {
+        let dir = self.settings.state_dir.clone();
+        blocking(move || Ok(leftovers::kill(&dir)))
+            .await
+            .unwrap_or_default()
+    }
+
     /// Tells the plugins which attachments there are, so that they free what belongs to others. Those
     /// that another runtime on this host made count too.
     pub(crate) async fn collect_garbage(&self, list: &ConfigList) -> Result<(), NetworkError> {
@@ -321,6 +333,8 @@ impl PluginNetwork {
         environment: Vec<(&'static str, std::ffi::OsString)>,
         input: &Value,
     ) -> Result<Vec<u8>, String> {
+        let marks = leftovers::marks(&self.settings.state_dir);
+        let environment = environment.into_iter().chain(marks).collect();
         Run {
             kind: conf::kind(plugin),
             dirs: &self.settings.cni_bin_dirs,

@@ -46,7 +46,7 @@ pub struct PortMapping {
     pub protocol: Protocol,
     /// The port in the pod.
     pub container_port: u16,
-    /// The port of the host. Mappings with 0 are no mappings and are left out by the caller.
+    /// The port of the host. With 0 the port is only declared and leads nowhere.
     pub host_port: u16,
     /// The address of the host that the port is opened on; all addresses if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -259,7 +259,7 @@ section! {
         /// Whether the agent refuses to start on a node with swap.
         fail_swap_on: bool = true, "failSwapOn", Counts, Works;
         /// How containers use swap.
-        memory_swap: MemorySwap = MemorySwap::default(), "memorySwap", Unset, NotYet;
+        memory_swap: MemorySwap = MemorySwap::default(), "memorySwap", Unset, Works;
         /// Size at which a container's log is rotated.
         container_log_max_size: String = "10Mi".to_owned(), "containerLogMaxSize", Unset, NotYet;
         /// How many log files a container keeps, at least 2.
@@ -342,7 +342,7 @@ section! {
         /// Whether the agent refuses to start on a node with cgroup v1.
         fail_cgroup_v1: bool = true, "failCgroupV1", Counts, Works;
         /// User namespaces of pods.
-        user_namespaces: UserNamespaces = UserNamespaces::default(), "userNamespaces", Counts, NotYet;
+        user_namespaces: UserNamespaces = UserNamespaces::default(), "userNamespaces", Counts, Works;
     }
 }
 

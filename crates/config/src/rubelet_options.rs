@@ -44,6 +44,15 @@ section! {
         cni_conf_dir: String = "/etc/cni/net.d".to_owned(), "cniConfDir", Unset, Works;
         /// Folders of CNI plugins.
         cni_bin_dirs: Vec<String> = vec!["/opt/cni/bin".to_owned(), "/usr/lib/cni".to_owned()], "cniBinDirs", Counts, Works;
+        /// Registries, as `host` or `host:port`, that may speak plain HTTP or show any certificate.
+        /// Those on loopback addresses always may.
+        insecure_registries: Vec<String> = Vec::new(), "insecureRegistries", Counts, Works;
+        /// File with further certificate authorities for registries, in PEM form. Empty: those of
+        /// the system only.
+        registry_authorities: String = String::new(), "registryAuthorities", Unset, Works;
+        /// Addresses outside of the pods' own range to which pods on the bridge go with their own
+        /// address in place of the machine's, such as the pod CIDR of a cluster.
+        masquerade_exempt: Vec<String> = Vec::new(), "masqueradeExempt", Counts, Works;
         /// Cgroup above those of the processes that watch over pods.
         cgroup: String = "/rubelet/shims".to_owned(), "cgroup", Unset, Works;
     }

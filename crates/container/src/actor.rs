@@ -158,6 +158,7 @@ impl<'a> Actor<'a> {
         reporter: &Reporter,
         labels: &[ExecLabel],
     ) -> Result<Result<std::ffi::CString, Failure>, Failure> {
+        process::close_all_on_exec().step(|| "cannot have descriptors closed")?;
         keyring::new_session().step(|| "cannot leave the session keyring")?;
         for label in labels {
             label.apply()?;
@@ -195,7 +196,11 @@ impl<'a> Actor<'a> {
         let user = &self.process.user;
         umask(Mode::from_raw_mode(user.umask.unwrap_or(DEFAULT_UMASK)));
         set_keep_capabilities(true).step(|| "cannot keep capabilities")?;
-        let groups: Vec<Gid> = user.additional_gids.iter().map(|&id| Gid::from_raw(id)).collect();
+        let groups: Vec<Gid> = user
+            .additional_gids
+            .iter()
+            .map(|&id| Gid::from_raw(id))
+            .collect();
         let mapped = |error: &Errno| match *error {
             Errno::INVAL => " (it is not mapped in the pod's user namespace)",
             _ => "",
@@ -206,7 +211,10 @@ impl<'a> Actor<'a> {
         };
         set_thread_groups(&groups).map_err(|error| {
             failed(
-                format!("cannot set the supplemental groups {:?}", user.additional_gids),
+                format!(
+                    "cannot set the supplemental groups {:?}",
+                    user.additional_gids
+                ),
                 error,
             )
         })?;
@@ -230,7 +238,8 @@ impl<'a> Actor<'a> {
         let Some(filter) = self.filter else {
             return Ok(());
         };
-        seccomp::load(filter.program, filter.flags).step(|| "cannot filter system calls (seccomp)")?;
+        seccomp::load(filter.program, filter.flags)
+            .step(|| "cannot filter system calls (seccomp)")?;
         if self.process.no_new_privileges {
             return Ok(());
         }

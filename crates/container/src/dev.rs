@@ -61,6 +61,10 @@ pub(crate) fn make(
     for option in &options.data {
         fs.option(option)?;
     }
+    let label = &spec.linux.mount_label;
+    if !label.is_empty() {
+        fs.option(&format!("context={label}"))?;
+    }
     let dev = fs.mount(options.attr.set)?;
     let (root, root_group) = (ids.uid(0), ids.gid(0));
     let owned = |path: &str, uid: Option<Uid>, gid: Option<Gid>| {
@@ -77,8 +81,14 @@ pub(crate) fn make(
         own_root("")?;
     }
     for (name, major, minor) in DEFAULT {
-        node(&dev, Path::new(name), FileType::CharacterDevice, 0o666, makedev(major, minor))
-            .step(|| format!("cannot make the device /dev/{name}"))?;
+        node(
+            &dev,
+            Path::new(name),
+            FileType::CharacterDevice,
+            0o666,
+            makedev(major, minor),
+        )
+        .step(|| format!("cannot make the device /dev/{name}"))?;
         own_root(name)?;
     }
     for (name, target) in LINKS {

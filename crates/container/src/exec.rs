@@ -63,7 +63,8 @@ pub fn exec(exec: ExecLaunch<'_>) -> Result<Launching, LaunchError> {
         actor,
         standard: standard(stdio)?,
         reporter,
-        cgroup: into.is_none().then_some(cgroup),
+        cgroup,
+        begins_inside: into.is_some(),
     };
     let fork = || clone::fork(0, into, || joiner.run());
     let child = if spec.linux.namespace(NamespaceKind::Pid).is_some() {
@@ -86,7 +87,9 @@ struct Joiner<'a> {
     actor: Actor<'a>,
     standard: Standard,
     reporter: Reporter,
-    cgroup: Option<&'a CgroupTarget>,
+    cgroup: &'a CgroupTarget,
+    /// Whether it begins in the unified hierarchy's cgroup.
+    begins_inside: bool,
 }
 
 impl Joiner<'_> {
@@ -109,9 +112,11 @@ impl Joiner<'_> {
         process::reset_signals();
         let hidden = || set_dumpable_behavior(DumpableBehavior::NotDumpable);
         hidden().step(|| "cannot protect the process from being traced")?;
-        if let Some(cgroup) = self.cgroup {
-            cgroup.join_self().step(|| "cannot join the container's cgroup")?;
-        }
+        let joined = match self.begins_inside {
+            true => self.cgroup.join_rest(),
+            false => self.cgroup.join_self(),
+        };
+        joined.step(|| "cannot join the container's cgroup")?;
         let mut kept = vec![self.target];
         kept.extend(self.reporter.descriptors());
         if let Standard::Files(files) = &self.standard {

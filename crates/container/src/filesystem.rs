@@ -47,16 +47,16 @@ impl<'a> Filesystem<'a> {
 
     /// Mounts it, with these flags (MOUNT_ATTR_…), nowhere yet.
     pub(crate) fn mount(&self, attr: u64) -> Result<OwnedFd, Failure> {
+        self.try_mount(attr)
+            .map_err(|error| self.failed(&error, "mount"))
+    }
+
+    /// As [`Self::mount`], for a caller that knows what to make of an error.
+    pub(crate) fn try_mount(&self, attr: u64) -> io::Result<OwnedFd> {
         let attr = u32::try_from(attr).unwrap_or_default();
-        fsconfig_create(&self.fd)
-            .and_then(|()| {
-                fsmount(
-                    &self.fd,
-                    FsMountFlags::FSMOUNT_CLOEXEC,
-                    MountAttrFlags::from_bits_retain(attr),
-                )
-            })
-            .map_err(|error| self.failed(&error.into(), "mount"))
+        fsconfig_create(&self.fd)?;
+        let attr = MountAttrFlags::from_bits_retain(attr);
+        Ok(fsmount(&self.fd, FsMountFlags::FSMOUNT_CLOEXEC, attr)?)
     }
 
     /// What the kernel says, with its own words in addition where it has some.

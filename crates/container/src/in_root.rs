@@ -44,7 +44,13 @@ impl Root {
         let resolve = resolve | ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         let mut tries = 0;
         loop {
-            let opened = openat2(&self.0, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve);
+            let opened = openat2(
+                &self.0,
+                path,
+                flags | OFlags::CLOEXEC,
+                Mode::empty(),
+                resolve,
+            );
             match opened {
                 Err(Errno::AGAIN | Errno::INTR) if tries < MOST_RENAMES => tries += 1,
                 Err(error) => return Err(error.into()),
@@ -55,7 +61,11 @@ impl Root {
 
     /// Opens a folder, and makes it and those above it as far as they are missing.
     pub(crate) fn make_dir(&self, path: &Path, mode: Mode) -> io::Result<OwnedFd> {
-        match self.open(path, OFlags::PATH | OFlags::DIRECTORY, ResolveFlags::empty()) {
+        match self.open(
+            path,
+            OFlags::PATH | OFlags::DIRECTORY,
+            ResolveFlags::empty(),
+        ) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             other => return other,
         }
@@ -150,7 +160,7 @@ mod tests {
 
     fn root() -> (tempfile::TempDir, Root) {
         let dir = tempfile::Builder::new()
-            .prefix("rubelet-t-root-")
+            .prefix("rbt-container-")
             .tempdir()
             .unwrap();
         let fd = rustix::fs::open(

@@ -37,6 +37,7 @@ use crate::{
 };
 
 pub(crate) use host::Gathered;
+pub(crate) use root::enter_mount_namespace;
 
 /// Standard input, output and error of a process that is being started.
 #[derive(Debug)]
@@ -55,7 +56,9 @@ pub(crate) struct Init<'a> {
     pub(crate) standard: Standard,
     pub(crate) reporter: Reporter,
     /// Joined first, unless the process was started in it.
-    pub(crate) cgroup: Option<&'a CgroupTarget>,
+    pub(crate) cgroup: &'a CgroupTarget,
+    /// Whether it begins in the unified hierarchy's cgroup.
+    pub(crate) begins_inside: bool,
 }
 
 impl Init<'_> {
@@ -85,7 +88,7 @@ impl Init<'_> {
         let prepared = self.start_keeping(&[kept]).and_then(|()| {
             let mut gathered = Gathered::gather(&self)?;
             // The overlay is mounted by the host's root, in passing through a namespace of its own.
-            root::enter_mount_namespace(UnshareFlags::NEWNS)?;
+            enter_mount_namespace(UnshareFlags::NEWNS)?;
             gathered.mount_root(&self.plan)?;
             self.actor.limit(&self.reporter)?;
             self.enter_user_namespace()?;
@@ -106,7 +109,7 @@ impl Init<'_> {
         }
         let own = self.plan.own;
         let init = clone::fork(flags, None, || {
-            let entered = become_root_inside().and_then(|()| root::enter_mount_namespace(own));
+            let entered = become_root_inside().and_then(|()| enter_mount_namespace(own));
             match entered {
                 Ok(()) => self.set_up_and_run(gathered),
                 Err(failure) => {
@@ -131,9 +134,11 @@ impl Init<'_> {
         // Processes that are in the container already must not be able to trace this one.
         set_dumpable_behavior(DumpableBehavior::NotDumpable)
             .step(|| "cannot protect the init from being traced")?;
-        if let Some(cgroup) = self.cgroup {
-            cgroup.join_self().step(|| "cannot join the container's cgroup")?;
-        }
+        let joined = match self.begins_inside {
+            true => self.cgroup.join_rest(),
+            false => self.cgroup.join_self(),
+        };
+        joined.step(|| "cannot join the container's cgroup")?;
         let mut kept = kept.to_vec();
         kept.extend(self.reporter.descriptors());
         if let Standard::Files(files) = &self.standard {
@@ -151,7 +156,7 @@ impl Init<'_> {
     }
 
     fn enter_own_namespaces(&self) -> Result<(), Failure> {
-        root::enter_mount_namespace(self.plan.own)
+        enter_mount_namespace(self.plan.own)
     }
 
     fn enter_user_namespace(&self) -> Result<(), Failure> {
@@ -197,7 +202,8 @@ impl Init<'_> {
             null,
         } = gathered;
         let new_root = new_root.ok_or_else(|| Failure::new("the root file system is missing"))?;
-        root::enter(new_root)?;
+        root::enter(&new_root)?;
+        drop(new_root);
         let root = Root::current().step(|| "cannot open the container's root")?;
         mounts::attach_all(plan, mounts, &root)?;
         mounts::make_devices(plan, &root)?;

@@ -122,14 +122,15 @@ pub fn launch(launch: Launch<'_>) -> Result<Launching, LaunchError> {
     let plan = Plan::read(spec, rootfs, mount_at, namespaces)?;
     let actor = Actor::read(&spec.process, spec, seccomp)?;
     let (mut reports, gate, reporter) = open_channel()?;
-    // On version 2 the process begins in its cgroup, which is faster than being moved there.
+    // A process can begin in its cgroup of version 2, which is faster than being moved there.
     let into = cgroup.dir();
     let init = Init {
         plan,
         actor,
         standard: standard(stdio)?,
         reporter,
-        cgroup: into.is_none().then_some(cgroup),
+        cgroup,
+        begins_inside: into.is_some(),
     };
     let child = if init.plan.user.is_some() {
         match launch_in_user_namespace(init, into)? {

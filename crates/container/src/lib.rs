@@ -37,8 +37,6 @@ mod sys;
 pub use error::LaunchError;
 pub use exec::{ExecLaunch, exec};
 pub use launch::{Console, Launch, Launching, Overlay, RootfsSource, Stdio, launch};
-pub use namespaces::{
-    IdMappings, Joined, NamespacesWanted, Pause, PodNamespaces, make_namespaces,
-};
+pub use namespaces::{IdMappings, Joined, NamespacesWanted, Pause, PodNamespaces, make_namespaces};
 pub use report::{Gate, Report, Reports, open_gate, read_report};
 pub use sealed::sealed_executable;

@@ -1,5 +1,7 @@
 //! Options of a mount, as the runtime specification names them, in the kernel's terms.
 
+use rubelet_oci::SELF_BIND;
+
 use crate::sys::mount_attr::MountAttr;
 
 /// What the options of one mount say.
@@ -91,7 +93,7 @@ impl<'a> MountOptions<'a> {
         for option in options {
             let option = option.as_str();
             match option {
-                "defaults" | "bind" | "loud" | "norbind" => {}
+                "defaults" | "bind" | "loud" | "norbind" | SELF_BIND => {}
                 "rbind" => read.rbind = true,
                 "idmap" => read.idmap = Some(false),
                 "ridmap" => read.idmap = Some(true),
@@ -138,7 +140,10 @@ mod tests {
     fn recursive_options_are_not_mistaken() {
         // `relatime` and `rw` begin with an r of their own.
         let (attr, recursive, ..) = read(&["relatime", "rw"]);
-        assert_eq!(attr.clear, libc::MOUNT_ATTR__ATIME | libc::MOUNT_ATTR_RDONLY);
+        assert_eq!(
+            attr.clear,
+            libc::MOUNT_ATTR__ATIME | libc::MOUNT_ATTR_RDONLY
+        );
         assert!(recursive.is_empty());
         let (attr, recursive, ..) = read(&["rro", "rnosuid"]);
         assert!(attr.is_empty());

@@ -136,9 +136,8 @@ pub fn make_namespaces(wanted: &NamespacesWanted) -> Result<PodNamespaces, Launc
     }
     // The child is in the new namespaces and does nothing until the other end of the pipe closes;
     // then it ends, or becomes the pause process.
-    let (hold, release) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| {
-        LaunchError::step("cannot make a pipe", error)
-    })?;
+    let (hold, release) = pipe_with(PipeFlags::CLOEXEC)
+        .map_err(|error| LaunchError::step("cannot make a pipe", error))?;
     let is_pause = wanted.pid;
     let child = clone::fork(flags, None, || hold_namespaces(&hold, is_pause))
         .map_err(|error| LaunchError::step("cannot make the pod's namespaces", error))?;
@@ -189,7 +188,9 @@ impl NamespacesWanted {
             let dotted = name.replace('/', ".");
             let has = if dotted.starts_with("net.") {
                 self.net
-            } else if dotted.starts_with("kernel.domainname") || dotted.starts_with("kernel.hostname") {
+            } else if dotted.starts_with("kernel.domainname")
+                || dotted.starts_with("kernel.hostname")
+            {
                 self.uts
             } else {
                 // The kernel's own list of what belongs to IPC: kernel.msg*, kernel.sem,
@@ -249,7 +250,10 @@ fn open_namespaces(wanted: &NamespacesWanted, child: &Child) -> Result<PodNamesp
     if let Some(mappings) = &wanted.user {
         for (file, ids) in [("gid_map", &mappings.gids), ("uid_map", &mappings.uids)] {
             proc::write(format!("{}/{file}", child.pid), &kernel_text(ids)).map_err(|error| {
-                LaunchError::step(format!("cannot map the IDs of the user namespace ({file})"), error)
+                LaunchError::step(
+                    format!("cannot map the IDs of the user namespace ({file})"),
+                    error,
+                )
             })?;
         }
     }

@@ -27,13 +27,14 @@ use crate::{
 /// Longest value of an option that the kernel takes.
 const LONGEST_VALUE: usize = 255;
 
-/// Mounts an overlay, nowhere yet. With `userns`, the IDs of the lower layers are mapped into that
+/// Mounts an overlay, nowhere yet; its files have the SELinux label `label`, if any. With `userns`, the IDs of the lower layers are mapped into that
 /// user namespace and the top folder is given to its root.
 ///
 /// The calling process must have a mount namespace of its own whose mounts propagate nowhere, and
 /// `at` as its working folder: things are mounted on it on the way, and stay there.
 pub(crate) fn mount_overlay(
     overlay: &Overlay,
+    label: &str,
     userns: Option<BorrowedFd<'_>>,
     ids: &HostIds<'_>,
     at: &Path,
@@ -57,9 +58,16 @@ pub(crate) fn mount_overlay(
             let _ = unlinkat(CWD, work.join("work/incompat"), AtFlags::REMOVEDIR);
         }
     }
-    match mount_by_layer(overlay, &layers)? {
-        Some(mount) => Ok(mount),
-        None => mount_by_list(overlay, &layers, at),
+    match mount_by_layer(overlay, label, &layers)? {
+        Ok(mount) => Ok(mount),
+        // Of two failures the one tells more in which the kernel explains itself.
+        Err(first) => mount_by_list(overlay, label, &layers, at).map_err(|second| {
+            if first.0.contains("; ") {
+                first
+            } else {
+                second
+            }
+        }),
     }
 }
 
@@ -87,10 +95,7 @@ impl Layers {
                 }
             }
         }
-        Ok(Self {
-            paths,
-            _open: kept,
-        })
+        Ok(Self { paths, _open: kept })
     }
 }
 
@@ -118,8 +123,13 @@ fn mapped(lower: &Path, userns: BorrowedFd<'_>) -> Result<OwnedFd, Failure> {
     Ok(layer)
 }
 
-/// One option per layer; `None` if this kernel is older than 6.7 and takes them as a list only.
-fn mount_by_layer(overlay: &Overlay, layers: &Layers) -> Result<Option<OwnedFd>, Failure> {
+/// One option per layer. The inner failure may only mean that this kernel is older than 6.5 and takes
+/// them as a list.
+fn mount_by_layer(
+    overlay: &Overlay,
+    label: &str,
+    layers: &Layers,
+) -> Result<Result<OwnedFd, Failure>, Failure> {
     let fs = Filesystem::open("overlay")?;
     // What `df` shows.
     let _ = fs.set("source", "overlay");
@@ -127,7 +137,7 @@ fn mount_by_layer(overlay: &Overlay, layers: &Layers) -> Result<Option<OwnedFd>,
         match fs.set("lowerdir+", layer) {
             Ok(()) => {}
             Err(error) if number == 0 && error.raw_os_error() == Some(libc::EINVAL) => {
-                return Ok(None);
+                return Ok(Err(fs.failed(&error, "lowerdir+")));
             }
             Err(error) => {
                 let lower = overlay.lower[number].display();
@@ -157,15 +167,34 @@ fn mount_by_layer(overlay: &Overlay, layers: &Layers) -> Result<Option<OwnedFd>,
             fs.option("volatile")?;
         }
         (None, None) => attr = libc::MOUNT_ATTR_RDONLY,
-        _ => return Err(Failure::new("an overlay needs both an upper and a work folder")),
+        _ => {
+            return Err(Failure::new(
+                "an overlay needs both an upper and a work folder",
+            ));
+        }
+    }
+    if !label.is_empty() {
+        fs.option(&format!("context={label}"))?;
     }
     fs.option("redirect_dir=nofollow")?;
     fs.option("index=off")?;
-    fs.mount(attr).map(Some)
+    match fs.try_mount(attr) {
+        Ok(mount) => Ok(Ok(mount)),
+        // Before Linux 6.5 nobody looks at the options until here.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            Ok(Err(fs.failed(&error, "mount")))
+        }
+        Err(error) => Err(fs.failed(&error, "mount")),
+    }
 }
 
 /// All layers in one option of the old system call.
-fn mount_by_list(overlay: &Overlay, layers: &Layers, at: &Path) -> Result<OwnedFd, Failure> {
+fn mount_by_list(
+    overlay: &Overlay,
+    label: &str,
+    layers: &Layers,
+    at: &Path,
+) -> Result<OwnedFd, Failure> {
     let mut kept = Vec::new();
     let mut short = |path: &str| -> Result<String, Failure> {
         let fd = open_dir(Path::new(path))?;
@@ -198,7 +227,14 @@ fn mount_by_list(overlay: &Overlay, layers: &Layers, at: &Path) -> Result<OwnedF
             data.push_str(",volatile");
         }
         (None, None) => flags = MountFlags::RDONLY,
-        _ => return Err(Failure::new("an overlay needs both an upper and a work folder")),
+        _ => {
+            return Err(Failure::new(
+                "an overlay needs both an upper and a work folder",
+            ));
+        }
+    }
+    if !label.is_empty() {
+        let _ = write!(data, ",context=\"{label}\"");
     }
     data.push_str(",redirect_dir=nofollow,index=off");
     let data = CString::new(data).map_err(|_| Failure::new("a layer's path has a zero byte"))?;
@@ -213,4 +249,48 @@ fn mount_by_list(overlay: &Overlay, layers: &Layers, at: &Path) -> Result<OwnedF
     let copy = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let path = at.as_os_str().as_bytes();
     open_tree(CWD.as_fd(), path, copy).step(|| "cannot copy the overlay's mount")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::init::enter_mount_namespace;
+    use rustix::thread::UnshareFlags;
+    use std::fs;
+
+    /// The kernels that need it are older than the one of this machine.
+    #[test]
+    fn layers_can_be_told_as_a_list() {
+        let dir = tempfile::Builder::new()
+            .prefix("rbt-container-")
+            .tempdir()
+            .unwrap();
+        let path = dir.path().to_owned();
+        let mut overlay = Overlay {
+            upper: Some(path.join("upper")),
+            work: Some(path.join("work,1")),
+            ..Overlay::default()
+        };
+        for number in 0..100 {
+            let layer = path.join(format!("{number}:{}", "long".repeat(30)));
+            fs::create_dir(&layer).unwrap();
+            fs::write(layer.join("topmost"), number.to_string()).unwrap();
+            overlay.lower.push(layer);
+        }
+        for folder in ["upper", "work,1", "at"] {
+            fs::create_dir(path.join(folder)).unwrap();
+        }
+        // The mounts are seen by this thread only, and end with it.
+        let mounted = std::thread::spawn(move || {
+            enter_mount_namespace(UnshareFlags::NEWNS | UnshareFlags::FS).unwrap();
+            let at = path.join("at");
+            let layers = Layers::open(&overlay, None).unwrap();
+            mount_by_list(&overlay, "", &layers, &at).unwrap();
+            fs::write(at.join("new"), "").unwrap();
+            fs::read_to_string(at.join("topmost")).unwrap()
+        });
+        assert_eq!(mounted.join().unwrap(), "0");
+        assert!(dir.path().join("upper/new").exists());
+        assert!(!dir.path().join("at/new").exists());
+    }
 }

@@ -12,10 +12,7 @@ use rustix::{
 };
 
 use crate::{
-    Joined, LaunchError, RootfsSource,
-    dev,
-    ids::HostIds,
-    mount_options::MountOptions,
+    Joined, LaunchError, RootfsSource, dev, ids::HostIds, mount_options::MountOptions,
     step::Failure,
 };
 
@@ -64,6 +61,8 @@ pub(crate) struct MountPlan<'a> {
 pub(crate) enum From {
     /// A file or folder of the host.
     Bind,
+    /// The folder of the container's own root that it is to be mounted on.
+    Itself,
     /// The `/dev` that is made beforehand.
     Dev,
     /// The cgroups of the container.
@@ -110,7 +109,10 @@ impl<'a> Plan<'a> {
         joined: Joined<'a>,
     ) -> Result<Self, LaunchError> {
         let linux = &spec.linux;
-        if linux.namespace(NamespaceKind::Mount).is_none_or(|one| one.path.is_some()) {
+        if linux
+            .namespace(NamespaceKind::Mount)
+            .is_none_or(|one| one.path.is_some())
+        {
             return refused("a container needs a mount namespace of its own");
         }
         if linux.namespace(NamespaceKind::Time).is_some() {
@@ -198,7 +200,9 @@ impl<'a> Plan<'a> {
     fn read_mounts(&mut self) -> Result<(), LaunchError> {
         for mount in &self.spec.mounts {
             let options = MountOptions::read(&mount.options);
-            let from = if mount.is_bind() {
+            let from = if mount.is_self_bind() {
+                From::Itself
+            } else if mount.is_bind() {
                 From::Bind
             } else if dev::is_dev(mount) && self.dev.is_none() {
                 self.dev = Some(dev::make(&options, self.spec, &self.ids)?);
@@ -219,7 +223,9 @@ impl<'a> Plan<'a> {
         self.devices = match self.dev {
             Some(_) => {
                 let devices = self.spec.linux.devices.iter();
-                devices.filter(|device| !device.path.starts_with("/dev")).collect()
+                devices
+                    .filter(|device| !device.path.starts_with("/dev"))
+                    .collect()
             }
             None => self.spec.linux.devices.iter().collect(),
         };
@@ -245,21 +251,24 @@ impl MountPlan<'_> {
             &source
         };
         let to = self.mount.destination.display().to_string();
-        Failure(format!("error mounting {source:?} to rootfs at {to:?}: {reason}"))
+        Failure(format!(
+            "error mounting {source:?} to rootfs at {to:?}: {reason}"
+        ))
     }
 
     fn check(&self, userns: bool) -> Result<(), Failure> {
         if !self.mount.destination.is_absolute() {
             return Err(self.failure("the mount's destination is not absolute"));
         }
+        if self.from == From::Itself && !self.options.data.is_empty() {
+            return Err(self.failure("a bind mount can't have options of a file system"));
+        }
         if self.from != From::Bind && self.options.idmap.is_some() {
             return Err(self.failure("only bind mounts can have mapped IDs"));
         }
         if self.from == From::Bind {
             if let Some(option) = self.options.data.first() {
-                return Err(self.failure(&format!(
-                    "a bind mount can't have the option {option:?}"
-                )));
+                return Err(self.failure(&format!("a bind mount can't have the option {option:?}")));
             }
             if userns && matches!(self.options.propagation, Some((libc::MS_SHARED, _))) {
                 return Err(self.failure(

@@ -2,9 +2,7 @@
 
 use std::{io, os::fd::OwnedFd, path::Path};
 
-use rustix::fs::{
-    CWD, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags, fstatfs, openat, openat2,
-};
+use rustix::fs::{CWD, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags, fstatfs, openat, openat2};
 
 use crate::step::{Failure, Step};
 

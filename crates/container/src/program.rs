@@ -31,7 +31,9 @@ impl<'a> Program<'a> {
         }
         if !process.cwd.is_absolute() {
             let cwd = process.cwd.display();
-            return Err(Failure(format!("the working folder {cwd:?} is not absolute")));
+            return Err(Failure(format!(
+                "the working folder {cwd:?} is not absolute"
+            )));
         }
         Ok(Self {
             process,
@@ -54,7 +56,12 @@ impl<'a> Program<'a> {
     /// a process would get out of its container.
     pub(crate) fn enter_folder(&self) -> Result<(), Failure> {
         let cwd = &self.process.cwd;
-        let what = || format!("chdir to cwd ({:?}) set in config.json failed", cwd.display().to_string());
+        let what = || {
+            format!(
+                "chdir to cwd ({:?}) set in config.json failed",
+                cwd.display().to_string()
+            )
+        };
         rustix::process::chdir(cwd).step(what)?;
         let now = working_folder().step(what)?;
         if now.first() == Some(&b'/') {
@@ -127,9 +134,7 @@ fn executable(path: &Path) -> Result<(), Errno> {
 
 fn strings(texts: &[String], what: &str) -> Result<Vec<CString>, Failure> {
     let zero = |text: &String| Failure(format!("{what} has a zero byte: {text:?}"));
-    let string = |text: &String| {
-        CString::new(OsStr::new(text).as_bytes()).map_err(|_| zero(text))
-    };
+    let string = |text: &String| CString::new(OsStr::new(text).as_bytes()).map_err(|_| zero(text));
     texts.iter().map(string).collect()
 }
 

@@ -63,7 +63,10 @@ mod tests {
 
     /// A program that nothing executes, which alone would keep it from being written.
     fn program() -> (tempfile::TempDir, std::path::PathBuf) {
-        let dir = tempfile::Builder::new().prefix("rubelet-t-sealed-").tempdir().unwrap();
+        let dir = tempfile::Builder::new()
+            .prefix("rbt-container-")
+            .tempdir()
+            .unwrap();
         let path = dir.path().join("true");
         std::fs::copy("/bin/true", &path).unwrap();
         (dir, path)

@@ -17,7 +17,7 @@ pub use set::{Bytes, Set, SetKind};
 
 use crate::netlink::{
     NetlinkError,
-    message::Messages,
+    message::{self, Messages},
     socket::{REQUEST, Socket},
 };
 
@@ -31,6 +31,7 @@ const NEWTABLE: u16 = 0;
 const GETTABLE: u16 = 1;
 const DELTABLE: u16 = 2;
 const NEWCHAIN: u16 = 3;
+const GETCHAIN: u16 = 4;
 const NEWRULE: u16 = 6;
 const NEWSET: u16 = 9;
 const NEWSETELEM: u16 = 12;
@@ -210,6 +211,47 @@ pub fn has_table(table: &str) -> Result<bool, NetlinkError> {
         Err(error) if error.is_missing() => Ok(false),
         other => other,
     }
+}
+
+/// Chains of anybody that drop packets on their way through this host unless one of their rules lets
+/// them pass, as `family table chain`. Where one drops, no other table can let pass.
+///
+/// # Errors
+/// The kernel has no nftables, or rights are missing.
+pub fn closed_forwarding() -> Result<Vec<String>, NetlinkError> {
+    let mut found = Vec::new();
+    Socket::netfilter()?.dump(
+        SUBSYSTEM << 8 | GETCHAIN,
+        &header(0, 0),
+        "list the chains of nftables",
+        |item| {
+            let closed = closed_chain(item);
+            found.extend(closed.filter(|chain| !found.contains(chain)));
+        },
+    )?;
+    Ok(found)
+}
+
+fn closed_chain(item: &[u8]) -> Option<String> {
+    let family = match item.first()? {
+        1 => "inet",
+        2 => "ip",
+        10 => "ip6",
+        _ => return None,
+    };
+    let rest = item.get(4..)?;
+    let number = |bytes: Option<&[u8]>| {
+        let bytes: [u8; 4] = bytes?.try_into().ok()?;
+        Some(u32::from_be_bytes(bytes))
+    };
+    let hook = number(message::attribute(message::attribute(rest, 4)?, 1))?;
+    let policy = number(message::attribute(rest, 5))?;
+    // The hook "forward", the verdict "drop".
+    if (hook, policy) != (2, 0) {
+        return None;
+    }
+    let text = |kind| message::attribute(rest, kind).map(message::text);
+    Some(format!("{family} {} {}", text(1)?, text(3)?))
 }
 
 /// `struct nfgenmsg`

@@ -52,7 +52,8 @@ pub struct Image {
     pub size: u64,
     /// What its author wants the container to be.
     pub config: Arc<ImageConfig>,
-    /// Its layers, by the digest of their plain archives, from the bottom to the top.
+    /// Its layers, by the digest of their plain archives, from the bottom to the top. The last one
+    /// may be made here: folders that layers use without an entry get their attributes in it.
     pub layers: Vec<Digest>,
     /// What it was built for.
     pub platform: Platform,

@@ -49,5 +49,5 @@ pub use load::{LoadRequest, Loaded};
 pub use platform::Platform;
 pub use pull::PullRequest;
 pub use reference::Reference;
-pub use settings::{ImageSettings, Limits};
+pub use settings::{ImageSettings, Limits, Proxy};
 pub use store::{ImageFsInfo, ImageStore, Mappings, Removed, RootfsLayers, Usage};

@@ -4,7 +4,11 @@ mod docker;
 mod layout;
 mod source;
 
-use std::{io::Read, path::PathBuf, sync::Arc};
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use self::source::Source;
 use crate::{
@@ -163,7 +167,7 @@ impl ImageStore {
 
     fn unpack_to(
         self: &Arc<Self>,
-        made: &std::path::Path,
+        made: &Path,
         content: impl Read + Send,
         blob: Option<&(Digest, u64)>,
         diff_id: &Digest,
@@ -239,6 +243,16 @@ impl Archived {
             .first()
             .cloned()
             .unwrap_or_else(|| self.id.to_string())
+    }
+}
+
+/// The error of an archive for that of an image in it.
+fn of_image(path: &Path, image: &str) -> impl FnOnce(PullError) -> LoadError + use<> {
+    let (path, image) = (path.to_owned(), image.to_owned());
+    move |source| LoadError::Image {
+        path,
+        image,
+        source,
     }
 }
 

@@ -64,50 +64,17 @@ impl Platform {
             os if os == self.os => 10_000,
             _ => return None,
         };
-        let level = |variant: &str| {
-            variant
-                .strip_prefix('v')
-                .and_then(|v| v.parse::<u32>().ok())
-        };
+        // A variant that is higher than the machine's would crash.
+        let level = |base: u32, has: u32, wants: u32| (wants <= has).then_some(base + wants);
+        let (has, wants) = (self.variant.as_str(), image.variant.as_str());
         let processor = match (self.architecture.as_str(), image.architecture.as_str()) {
             (_, "") => 0,
-            ("amd64", "amd64") => {
-                // Levels of the psABI; one that is higher than the machine's would crash.
-                let has = level(&self.variant).unwrap_or(1);
-                let wants = if image.variant.is_empty() {
-                    1
-                } else {
-                    level(&image.variant)?
-                };
-                (wants <= has).then_some(NATIVE + wants)?
-            }
-            ("arm64", "arm64") => {
-                let has = level(&self.variant).unwrap_or(8);
-                let wants = if image.variant.is_empty() {
-                    8
-                } else {
-                    level(&image.variant)?
-                };
-                (wants <= has).then_some(NATIVE + wants)?
-            }
-            ("arm", "arm") => {
-                let has = level(&self.variant).unwrap_or(7);
-                let wants = if image.variant.is_empty() {
-                    7
-                } else {
-                    level(&image.variant)?
-                };
-                (wants <= has).then_some(NATIVE + wants)?
-            }
+            // Levels of the psABI.
+            ("amd64", "amd64") => level(NATIVE, version(has, 1)?, version(wants, 1)?)?,
+            ("arm64", "arm64") => level(NATIVE, version(has, 8)?, version(wants, 8)?)?,
+            ("arm", "arm") => level(NATIVE, version(has, 7)?, version(wants, 7)?)?,
             // The kernels of 64 bits run programs of 32.
-            ("arm64", "arm") => {
-                let wants = if image.variant.is_empty() {
-                    7
-                } else {
-                    level(&image.variant)?
-                };
-                (wants <= 8).then_some(FOREIGN + wants)?
-            }
+            ("arm64", "arm") => level(FOREIGN, 8, version(wants, 7)?)?,
             ("amd64", "386") => FOREIGN,
             (has, wants) if has == wants => {
                 NATIVE + u32::from(!image.variant.is_empty() && image.variant == self.variant)
@@ -116,6 +83,14 @@ impl Platform {
         };
         Some(os + processor)
     }
+}
+
+/// The number of a variant such as `v8`; `silent` where nothing is said.
+fn version(variant: &str, silent: u32) -> Option<u32> {
+    if variant.is_empty() {
+        return Some(silent);
+    }
+    variant.strip_prefix('v')?.parse().ok()
 }
 
 #[cfg(target_arch = "x86_64")]

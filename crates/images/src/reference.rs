@@ -164,6 +164,10 @@ impl FromStr for Reference {
         } else {
             path.to_owned()
         };
+        // The whole name counts, also what was left out of it.
+        if registry.len() + 1 + repository.len() > MAX_NAME {
+            return Err(ReferenceError::Long);
+        }
         let tag = match (tag, &digest) {
             (None, None) => Some(DEFAULT_TAG),
             (tag, _) => tag,

@@ -10,6 +10,7 @@ mod authorize;
 mod body;
 mod challenge;
 mod origin;
+mod proxy;
 mod redirect;
 mod tls;
 mod transport;

@@ -12,6 +12,8 @@ pub struct ImageSettings {
     pub insecure_registries: Vec<String>,
     /// Further certificate authorities for all registries, beside those of the system: a PEM file.
     pub authorities: Option<PathBuf>,
+    /// How registries are reached.
+    pub proxy: Proxy,
     /// What images are chosen for.
     pub platform: Platform,
     /// Names of images that garbage collection should pass over. Short names are spelled out.
@@ -25,11 +27,23 @@ impl Default for ImageSettings {
         Self {
             insecure_registries: Vec::new(),
             authorities: None,
+            proxy: Proxy::Environment,
             platform: Platform::host(),
             pinned: Vec::new(),
             limits: Limits::default(),
         }
     }
+}
+
+/// How registries are reached. Loopback, and plain HTTP, are always reached directly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Proxy {
+    /// As `HTTPS_PROXY` and `NO_PROXY` say.
+    Environment,
+    /// Directly.
+    Direct,
+    /// Through the proxy with this URL.
+    Https(String),
 }
 
 /// Bounds on what comes from registries and archives.

@@ -16,7 +16,7 @@ pub(crate) fn is_root() -> bool {
 
 pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::Builder::new()
-        .prefix("rubelet-t")
+        .prefix("rbt-images-")
         .tempdir()
         .unwrap()
 }

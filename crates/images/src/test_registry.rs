@@ -19,6 +19,7 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
     sync::{Notify, oneshot},
 };
@@ -91,6 +92,8 @@ pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
     _stop: oneshot::Sender<()>,
+    /// Its certificate, for loopback and `registry.test`, if it has one.
+    pub(crate) certificate: Option<String>,
 }
 
 impl TestServer {
@@ -107,7 +110,7 @@ impl TestServer {
         let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
         let handler: Arc<Handler> = Arc::new(handler);
         let (stop, mut stopped) = oneshot::channel::<()>();
-        let acceptor = tls.then(acceptor);
+        let (acceptor, certificate) = tls.then(acceptor).unzip();
         let log = Arc::clone(&asked);
         tokio::spawn(async move {
             loop {
@@ -133,6 +136,7 @@ impl TestServer {
             address,
             asked,
             _stop: stop,
+            certificate,
         }
     }
 
@@ -153,9 +157,10 @@ impl TestServer {
     }
 }
 
-fn acceptor() -> TlsAcceptor {
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()])
-        .unwrap();
+fn acceptor() -> (TlsAcceptor, String) {
+    let made =
+        rcgen::generate_simple_self_signed(["localhost".to_owned(), "registry.test".to_owned()])
+            .unwrap();
     let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
@@ -164,7 +169,40 @@ fn acceptor() -> TlsAcceptor {
         .with_no_client_auth()
         .with_single_cert(vec![made.cert.der().clone()], key)
         .unwrap();
-    TlsAcceptor::from(Arc::new(config))
+    (TlsAcceptor::from(Arc::new(config)), pem(made.cert.der()))
+}
+
+fn pem(der: &[u8]) -> String {
+    use base64::Engine as _;
+    let text = base64::engine::general_purpose::STANDARD.encode(der);
+    format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
+}
+
+/// A proxy that leads to `server`, whatever it is asked for. Yields what it was asked for.
+pub(crate) async fn proxy(server: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let log = Arc::clone(&asked);
+    tokio::spawn(async move {
+        while let Ok((mut from, _)) = listener.accept().await {
+            let log = Arc::clone(&log);
+            tokio::spawn(async move {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    head.push(from.read_u8().await.unwrap());
+                }
+                let head = String::from_utf8(head).unwrap();
+                log.lock()
+                    .unwrap()
+                    .push(head.lines().next().unwrap().to_owned());
+                from.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+                let mut to = tokio::net::TcpStream::connect(server).await.unwrap();
+                tokio::io::copy_bidirectional(&mut from, &mut to).await.ok();
+            });
+        }
+    });
+    (address, asked)
 }
 
 async fn serve<S>(stream: TokioIo<S>, handler: Arc<Handler>, log: Arc<Mutex<Vec<Asked>>>)

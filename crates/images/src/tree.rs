@@ -5,12 +5,15 @@ use std::{
     collections::HashSet,
     ffi::{CStr, CString},
     io,
-    os::fd::{AsFd, OwnedFd},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::ffi::OsStrExt as _,
+    },
     path::{Path, PathBuf},
 };
 
 use rustix::{
-    fs::{self, AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags},
+    fs::{self, AtFlags, CWD, Dir, FileType, IFlags, Mode, OFlags, RenameFlags, ResolveFlags},
     io::Errno,
 };
 
@@ -67,15 +70,47 @@ pub(crate) fn remove_at(parent: impl AsFd, name: &CStr) -> io::Result<()> {
 
 /// Removes a file or an empty folder. `false` for a folder that has something in it.
 fn removed(parent: impl AsFd, name: &CStr) -> io::Result<bool> {
-    match fs::unlinkat(&parent, name, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => return Ok(true),
-        Err(Errno::ISDIR | Errno::PERM) => {}
-        Err(error) => return Err(error.into()),
+    let mut softened = false;
+    loop {
+        let as_file = fs::unlinkat(&parent, name, AtFlags::empty());
+        let done = match as_file {
+            Err(Errno::ISDIR) => fs::unlinkat(&parent, name, AtFlags::REMOVEDIR),
+            done => done,
+        };
+        match done {
+            Ok(()) | Err(Errno::NOENT) => return Ok(true),
+            Err(Errno::NOTEMPTY | Errno::EXIST) => return Ok(false),
+            Err(Errno::PERM) if !softened => {
+                soften(&parent, name);
+                softened = true;
+            }
+            Err(error) => return Err(error.into()),
+        }
     }
-    match fs::unlinkat(&parent, name, AtFlags::REMOVEDIR) {
-        Ok(()) | Err(Errno::NOENT) => Ok(true),
-        Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
-        Err(error) => Err(error.into()),
+}
+
+/// Takes back what keeps even root from removing something: a privileged container can set it.
+fn soften(parent: impl AsFd, name: &CStr) {
+    let hard = IFlags::IMMUTABLE | IFlags::APPEND;
+    let clear = |file: &OwnedFd| {
+        if let Ok(flags) = fs::ioctl_getflags(file)
+            && flags.intersects(hard)
+        {
+            // What does not work shows when the removal is tried again.
+            let _ = fs::ioctl_setflags(file, flags.difference(hard));
+        }
+    };
+    if let Ok(parent) = fs::openat(&parent, c".", FOLDER, Mode::empty()) {
+        clear(&parent);
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let is_safe = fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        matches!(kind, FileType::RegularFile | FileType::Directory)
+    });
+    // To open a device may have an effect.
+    if is_safe && let Ok(file) = fs::openat(&parent, name, flags, Mode::empty()) {
+        clear(&file);
     }
 }
 
@@ -152,8 +187,6 @@ pub(crate) fn measure(root: &Path) -> io::Result<Usage> {
     Ok(usage)
 }
 
-use std::os::unix::ffi::OsStrExt as _;
-
 fn count(stat: &fs::Stat, usage: &mut Usage) {
     usage.bytes += u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
     usage.inodes += 1;
@@ -165,7 +198,7 @@ mod tests {
 
     fn folder() -> tempfile::TempDir {
         tempfile::Builder::new()
-            .prefix("rubelet-t")
+            .prefix("rbt-images-")
             .tempdir()
             .unwrap()
     }
@@ -192,6 +225,27 @@ mod tests {
         remove(&victim).unwrap();
         assert!(!victim.exists());
         remove(&victim).unwrap();
+    }
+
+    #[test]
+    fn what_a_container_made_immutable_is_removed() {
+        let dir = folder();
+        let deep = dir.path().join("victim/a/b");
+        std::fs::create_dir_all(&deep).unwrap();
+        std::fs::write(deep.join("file"), "x").unwrap();
+        let mut immutable = 0;
+        for path in ["victim/a/b/file", "victim/a/b", "victim/a"] {
+            let file = std::fs::File::open(dir.path().join(path)).unwrap();
+            // Not every disk has it, and not every test may set it.
+            let set = fs::ioctl_getflags(&file)
+                .and_then(|flags| fs::ioctl_setflags(&file, flags | IFlags::IMMUTABLE));
+            immutable += usize::from(set.is_ok());
+        }
+        remove(&dir.path().join("victim")).unwrap();
+        assert!(
+            !dir.path().join("victim").exists(),
+            "{immutable} were immutable"
+        );
     }
 
     #[test]

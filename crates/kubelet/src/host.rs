@@ -4,6 +4,7 @@
 mod cgroups;
 mod files;
 mod folders;
+mod users;
 
 use std::{
     collections::BTreeMap,
@@ -19,9 +20,8 @@ use rubelet_base::{ContainerId, ErrorChain, PodName, PodUid};
 use rubelet_cri::v1;
 use rubelet_host::{CgroupFs, CgroupLayout, Machine};
 use rubelet_logs::layout::PodLogDir;
-use rubelet_node_plan::{
-    CgroupVersion, ContainerSettings, SwapBehavior, container_limits, container_resources,
-};
+pub use rubelet_node_plan::SwapBehavior;
+use rubelet_node_plan::{CgroupVersion, ContainerSettings, container_limits, container_resources};
 use rubelet_pod_plan::cri_config::{ContainerFiles, SandboxInputs, env::EnvContext};
 use rubelet_volumes::MountedVolumes;
 use tokio::task::spawn_blocking;
@@ -73,6 +73,12 @@ pub struct HostSettings {
     pub seccomp_default: bool,
     /// `allowedUnsafeSysctls`.
     pub allowed_unsafe_sysctls: Vec<String>,
+    /// `memorySwap.swapBehavior`.
+    pub swap_behavior: SwapBehavior,
+    /// `userNamespaces.idsPerPod`.
+    pub user_ids_per_pod: u32,
+    /// `maxPods`.
+    pub max_pods: u32,
 }
 
 /// The host for real. Cheap to clone.
@@ -86,6 +92,7 @@ struct Inner {
     settings: HostSettings,
     container_settings: ContainerSettings,
     cgroups: cgroups::PodCgroups,
+    users: users::PodUsers,
     /// Where the volumes of pods are that were prepared.
     mounted: Mutex<BTreeMap<PodUid, Arc<MountedVolumes>>>,
 }
@@ -110,7 +117,7 @@ impl LocalHost {
             memory_capacity: settings.machine.memory,
             swap_capacity: settings.machine.swap,
             swap_controller: false,
-            swap_behavior: SwapBehavior::NoSwap,
+            swap_behavior: settings.swap_behavior,
             page_sizes: settings
                 .machine
                 .hugepages
@@ -120,6 +127,7 @@ impl LocalHost {
         };
         Ok(Self {
             inner: Arc::new(Inner {
+                users: users::PodUsers::new(&settings),
                 settings,
                 container_settings,
                 cgroups,

@@ -1,8 +1,13 @@
 //! Image pulls: the policy is decided in `pod-plan`, the order and the calls are here.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use rubelet_api::{container::Container, image_ref, pod::Pod};
+use rubelet_api::{
+    container::{Container, PullPolicy},
+    image_ref,
+    pod::Pod,
+    volume::VolumeSource,
+};
 use rubelet_cri::{CriError, ImageService, v1};
 use rubelet_pod_plan::{
     cri_config::ImageUser,
@@ -39,6 +44,14 @@ pub struct ImagePuller {
     logins: NodeLogins,
 }
 
+/// An image that a container runs or mounts.
+struct Wanted<'a> {
+    /// Name of the container.
+    name: &'a str,
+    image: &'a str,
+    pull_policy: PullPolicy,
+}
+
 /// An image that is there.
 #[derive(Debug, Clone)]
 pub struct PresentImage {
@@ -73,14 +86,58 @@ impl ImagePuller {
         }
     }
 
-    /// Looks for the image of a container and pulls it if the policy says so. Dropping the future
-    /// abandons the pull.
+    /// The image of a container, see [`Self::ensure_image`].
     pub(crate) async fn ensure(
         &self,
         pod: &Arc<Pod>,
         container: &Container,
     ) -> Result<PresentImage, StartFailure> {
-        let reference = image_ref::with_default_tag(&container.image).map_err(|error| {
+        let wanted = Wanted {
+            name: &container.name,
+            image: &container.image,
+            pull_policy: container.pull_policy,
+        };
+        self.ensure_image(pod, &wanted).await
+    }
+
+    /// The images that a container mounts: the runtime's identifier of each, by name of the volume.
+    pub(crate) async fn ensure_volumes(
+        &self,
+        pod: &Arc<Pod>,
+        container: &Container,
+    ) -> Result<BTreeMap<Box<str>, String>, StartFailure> {
+        let mut images = BTreeMap::new();
+        for mount in &container.mounts {
+            let volume = pod.spec.volume(&mount.volume);
+            let Some(VolumeSource::Image {
+                reference,
+                pull_policy,
+            }) = volume.map(|volume| &volume.source)
+            else {
+                continue;
+            };
+            if images.contains_key(&mount.volume) {
+                continue;
+            }
+            let wanted = Wanted {
+                name: &container.name,
+                image: reference,
+                pull_policy: *pull_policy,
+            };
+            let present = self.ensure_image(pod, &wanted).await?;
+            images.insert(mount.volume.clone(), present.id);
+        }
+        Ok(images)
+    }
+
+    /// Looks for an image and pulls it if the policy says so. Dropping the future abandons the
+    /// pull.
+    async fn ensure_image(
+        &self,
+        pod: &Arc<Pod>,
+        container: &Wanted<'_>,
+    ) -> Result<PresentImage, StartFailure> {
+        let reference = image_ref::with_default_tag(container.image).map_err(|error| {
             let message = format!(
                 "Failed to apply default image tag {:?}: {}",
                 container.image,
@@ -109,7 +166,7 @@ impl ImagePuller {
                 );
                 self.recorder.pod(
                     pod,
-                    Some(&container.name),
+                    Some(container.name),
                     EventType::Normal,
                     "Pulled",
                     &message,
@@ -131,7 +188,7 @@ impl ImagePuller {
                     "Successfully pulled image {:?} in {took}. Image size: {} bytes.",
                     container.image, present.size
                 );
-                let name = Some(&*container.name);
+                let name = Some(container.name);
                 self.recorder
                     .pod(pod, name, EventType::Normal, "Pulled", &message);
                 Ok(present)
@@ -142,7 +199,7 @@ impl ImagePuller {
     async fn status(
         &self,
         pod: &Pod,
-        container: &Container,
+        container: &Wanted<'_>,
         reference: &str,
     ) -> Result<Option<PresentImage>, StartFailure> {
         let request = v1::ImageStatusRequest {
@@ -172,10 +229,10 @@ impl ImagePuller {
     async fn pull(
         &self,
         pod: &Arc<Pod>,
-        container: &Container,
+        container: &Wanted<'_>,
         reference: &str,
     ) -> Result<String, StartFailure> {
-        let image = &container.image;
+        let image = container.image;
         let (mut credentials, notes) = self.objects.pull_credentials(pod, reference).await;
         credentials.extend(self.node_credentials(reference).await);
         for (reason, message) in notes {
@@ -186,7 +243,7 @@ impl ImagePuller {
         let message = format!("Pulling image {image:?}");
         self.recorder.pod(
             pod,
-            Some(&container.name),
+            Some(container.name),
             EventType::Normal,
             "Pulling",
             &message,
@@ -266,10 +323,10 @@ impl ImagePuller {
         Err(errors)
     }
 
-    fn warn(&self, pod: &Pod, container: &Container, reason: &str, message: &str) {
+    fn warn(&self, pod: &Pod, container: &Wanted<'_>, reason: &str, message: &str) {
         self.recorder.pod(
             pod,
-            Some(&container.name),
+            Some(container.name),
             EventType::Warning,
             reason,
             message,

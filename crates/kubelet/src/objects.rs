@@ -112,6 +112,8 @@ pub fn draws_volumes(pod: &Pod) -> bool {
         | VolumeSource::Secret(_)
         | VolumeSource::DownwardApi { .. }
         | VolumeSource::Projected { .. } => true,
-        VolumeSource::EmptyDir { .. } | VolumeSource::HostPath { .. } => false,
+        VolumeSource::EmptyDir { .. }
+        | VolumeSource::HostPath { .. }
+        | VolumeSource::Image { .. } => false,
     })
 }

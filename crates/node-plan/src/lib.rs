@@ -5,6 +5,7 @@
 //! - [`tree_values`]: what each cgroup of the tree is limited to.
 //! - [`critical`]: which pods the node can't do without.
 //! - [`container_resources`], [`oom_score`]: what the runtime is told of one container.
+//! - [`user_ranges`]: which users of the host stand for those of a pod.
 //! - [`admission`]: whether a pod may run here.
 //! - [`node_status`]: the node object, its conditions, and when they are sent.
 //!
@@ -20,6 +21,7 @@ pub mod oom_score;
 pub mod pod_resources;
 pub mod sysctl;
 pub mod tree_values;
+pub mod user_ranges;
 
 #[cfg(test)]
 mod test_pods;
@@ -34,3 +36,4 @@ pub use sysctl::{SysctlError, check_sysctls};
 pub use tree_values::{
     KubepodsAmounts, PodSettings, kubepods_values, lifted_limits, pod_values, tier_values,
 };
+pub use user_ranges::{NoUsersLeft, UserRanges, UserSettings};

@@ -126,7 +126,7 @@ pub struct ContainerRecord {
     /// First process, while it runs.
     #[serde(default)]
     pub pid: i32,
-    /// `config.image.image`, as the caller wrote it.
+    /// A name of the image; what the caller wrote where it has none.
     pub image: String,
     /// What the pod's author wrote.
     #[serde(default)]

@@ -5,6 +5,7 @@ pub(crate) mod create;
 pub(crate) mod end;
 pub(crate) mod exec;
 pub(crate) mod remove;
+mod scope;
 pub(crate) mod start;
 pub(crate) mod stop;
 pub(crate) mod update;
@@ -77,17 +78,7 @@ impl Container {
 
     /// Takes down how it ended; false if that is known already.
     pub(crate) fn set_exit(&self, exit: ExitRecord) -> bool {
-        let first = self.change(|record| {
-            if record.exit.is_some() {
-                return false;
-            }
-            record.exit = Some(exit);
-            record.pid = 0;
-            if record.phase != ContainerPhase::Removing {
-                record.phase = ContainerPhase::Exited;
-            }
-            true
-        });
+        let first = self.change(|record| note_exit(record, exit));
         self.ended.send_replace(true);
         first
     }
@@ -108,4 +99,17 @@ impl Container {
         let text = lock(&self.record).cgroup.clone();
         CgroupPath::parse(&text).map_err(|error| Fault::failed(error.to_string()))
     }
+}
+
+/// Notes in a record how its container ended; false if that is known already.
+pub(crate) fn note_exit(record: &mut ContainerRecord, exit: ExitRecord) -> bool {
+    if record.exit.is_some() {
+        return false;
+    }
+    record.exit = Some(exit);
+    record.pid = 0;
+    if record.phase != ContainerPhase::Removing {
+        record.phase = ContainerPhase::Exited;
+    }
+    true
 }

@@ -9,6 +9,7 @@ use rubelet_host::{CgroupFs, Removal};
 use rubelet_images::ImageStore;
 use rubelet_runtime_plan::{
     host::HostFacts,
+    record::ExitRecord,
     state::{
         ContainerCall, ContainerPhase, SandboxCall, SandboxPhase, container as container_verdict,
         sandbox as sandbox_verdict,
@@ -18,7 +19,7 @@ use tokio::sync::Semaphore;
 
 use crate::{
     clock,
-    container::Container,
+    container::{Container, note_exit},
     events::EventHub,
     fault::{Fault, Outcome},
     kept::{self, KeptContainer, KeptSandbox},
@@ -131,6 +132,22 @@ impl Engine {
         let path = self.layout.container_record(&container.id);
         let container = Arc::clone(container);
         self.blocking(move || kept::save(&path, &KeptContainer((*container.record()).clone())))
+            .await
+    }
+
+    /// Writes a container's record with an exit that is not told yet.
+    pub(crate) async fn save_exit(
+        &self,
+        container: &Arc<Container>,
+        exit: &ExitRecord,
+    ) -> Outcome<()> {
+        let _order = container.saving.lock().await;
+        let mut record = (*container.record()).clone();
+        if record.phase == ContainerPhase::Removing || !note_exit(&mut record, exit.clone()) {
+            return Ok(());
+        }
+        let path = self.layout.container_record(&container.id);
+        self.blocking(move || kept::save(&path, &KeptContainer(record)))
             .await
     }
 

@@ -55,6 +55,14 @@ pub(crate) fn load_all<T: Stored>(dir: &Path) -> Outcome<BTreeMap<String, T>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(dir).map_err(read)? {
         let name = entry.map_err(read)?.file_name();
+        let text = name.to_string_lossy();
+        if text.starts_with('.') && text.ends_with(".tmp") {
+            // A write that was cut off; the record itself is the one from before.
+            if let Err(error) = fs::remove_file(dir.join(&name)) {
+                tracing::warn!(file = %text, %error, "half a record stays");
+            }
+            continue;
+        }
         let id = name.to_str().and_then(|name| name.strip_suffix(".json"));
         let Some(id) = id.filter(|id| is_identifier(id)) else {
             continue;

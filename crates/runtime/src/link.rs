@@ -19,7 +19,10 @@ use rubelet_cri::CriErrorKind;
 use rubelet_shim::protocol::{
     Answer, Call, Event, Failure, FailureKind, FromAgent, Hello, Request, VERSION, encode,
 };
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
+};
 use tokio::{
     io::{Interest, unix::AsyncFd},
     sync::{mpsc, oneshot, watch},
@@ -142,6 +145,12 @@ impl ShimLink {
             // A shim of an earlier agent is reaped by the system.
             let _ = rubelet_shim::spawn::reap(self.handle.as_fd());
         }
+    }
+
+    /// Whether its process is still there, whatever became of the connection.
+    pub(crate) fn process_lives(&self) -> bool {
+        let mut watched = [PollFd::new(&self.handle, PollFlags::IN)];
+        matches!(poll(&mut watched, Some(&Timespec::default())), Ok(0))
     }
 
     /// Kills the shim.

@@ -4,7 +4,7 @@
 
 mod apply;
 mod look;
-mod shims;
+pub(crate) mod shims;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -34,7 +34,7 @@ pub(crate) async fn recover(engine: &Arc<Engine>) -> Outcome<()> {
     let known = load(engine).await?;
     let folders = look::folders(engine).await?;
     let shims = shims::connect(engine, &known, folders.keys()).await;
-    let seen = look::look(engine, &folders).await?;
+    let seen = look::look(engine, &known, &folders).await?;
 
     let records: BTreeMap<_, _> = known
         .sandboxes
@@ -51,9 +51,18 @@ pub(crate) async fn recover(engine: &Arc<Engine>) -> Outcome<()> {
         now: clock::now_ns(),
         run: engine.layout.run(),
         shim_cgroup: &engine.settings.shim_cgroup,
-        sandboxes: records.iter().map(|(id, record)| (*id, &**record)).collect(),
-        containers: containers.iter().map(|(id, record)| (*id, &**record)).collect(),
-        shims: shims.iter().map(|(id, shim)| (id.clone(), shim.containers())).collect(),
+        sandboxes: records
+            .iter()
+            .map(|(id, record)| (*id, &**record))
+            .collect(),
+        containers: containers
+            .iter()
+            .map(|(id, record)| (*id, &**record))
+            .collect(),
+        shims: shims
+            .iter()
+            .map(|(id, shim)| (id.clone(), shim.containers()))
+            .collect(),
         exits: seen.exits,
         folders,
         mounts: seen.mounts,
@@ -61,6 +70,12 @@ pub(crate) async fn recover(engine: &Arc<Engine>) -> Outcome<()> {
         snapshots: engine.images.snapshots(),
     });
     drop((records, containers));
+    for (container, cgroup) in seen.orphans {
+        tracing::info!(container, %cgroup, "kills and removes the cgroup of a container without a record");
+        if let Err(fault) = engine.clear_cgroup(&cgroup).await {
+            tracing::warn!(container, %fault, "a leftover stays");
+        }
+    }
     let (adopted, others) = apply::apply(engine, &known, shims, plan.steps).await;
     match engine.network.reconcile(&plan.ready).await {
         Ok(freed) => {

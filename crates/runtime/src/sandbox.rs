@@ -122,6 +122,13 @@ impl Sandbox {
         lock(&self.link).clone().filter(|link| !link.has_ended())
     }
 
+    /// Whether the supervisor's process is there although the connection may have ended.
+    pub(crate) fn link_of_live_process(&self) -> bool {
+        lock(&self.link)
+            .as_ref()
+            .is_some_and(|link| link.process_lives())
+    }
+
     pub(crate) fn set_link(&self, link: Arc<ShimLink>) {
         *lock(&self.link) = Some(link);
     }

@@ -266,6 +266,23 @@ impl RuntimeService for EmbeddedRuntime {
         Ok(v1::ListPodSandboxStatsResponse { stats })
     }
 
+    async fn list_metric_descriptors(
+        &self,
+        _: v1::ListMetricDescriptorsRequest,
+    ) -> CriResult<v1::ListMetricDescriptorsResponse> {
+        Ok(v1::ListMetricDescriptorsResponse {
+            descriptors: stats::metrics::descriptors(),
+        })
+    }
+
+    async fn list_pod_sandbox_metrics(
+        &self,
+        _: v1::ListPodSandboxMetricsRequest,
+    ) -> CriResult<v1::ListPodSandboxMetricsResponse> {
+        let pod_metrics = stats::raw(&self.engine).await;
+        Ok(v1::ListPodSandboxMetricsResponse { pod_metrics })
+    }
+
     fn container_events(&self) -> EventStream {
         self.engine.events.subscribe()
     }

@@ -1,13 +1,14 @@
 //! What containers and pods use.
 
 mod convert;
+pub(crate) mod metrics;
 mod rates;
 
 use std::{path::PathBuf, sync::Arc};
 
 use rubelet_base::cgroup::CgroupPath;
 use rubelet_cri::v1::{self, FilesystemIdentifier, FilesystemUsage};
-use rubelet_host::cgroup::CgroupStats;
+use rubelet_host::{cgroup::CgroupStats, netlink::Link};
 use rubelet_runtime_plan::{
     cri_status::{container_attributes, sandbox_attributes, stats_container, stats_sandbox},
     state::{ContainerCall, ContainerPhase, SandboxCall, SandboxPhase},
@@ -147,6 +148,48 @@ async fn of_sandbox(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Outcome<v1:
     })
 }
 
+/// Raw numbers of all ready pods and their running containers.
+pub(crate) async fn raw(engine: &Arc<Engine>) -> Vec<v1::PodSandboxMetrics> {
+    let mut all = Vec::new();
+    for sandbox in engine.table.sandboxes() {
+        let record = sandbox.record();
+        if record.phase != SandboxPhase::Ready {
+            continue;
+        }
+        let mut pod = v1::PodSandboxMetrics {
+            pod_sandbox_id: sandbox.id.clone(),
+            ..Default::default()
+        };
+        if let Ok(cgroup) = CgroupPath::parse(&record.cgroup_parent)
+            && let Ok((stats, _)) = measure(engine, cgroup).await
+        {
+            pod.metrics = metrics::of_cgroup(&stats, &sandbox.id, &record.name);
+        }
+        if sandbox.has_network() {
+            let netns = engine.layout.sandbox(&sandbox.id).netns();
+            let links = links(engine, netns).await.unwrap_or_default();
+            let told = links
+                .iter()
+                .map(|link| metrics::of_link(link, &sandbox.id, &record.name));
+            pod.metrics.extend(told.flatten());
+        }
+        for container in sandbox.members() {
+            let record = container.record();
+            if record.phase == ContainerPhase::Running
+                && let Ok(cgroup) = container.cgroup()
+                && let Ok((stats, _)) = measure(engine, cgroup).await
+            {
+                pod.container_metrics.push(v1::ContainerMetrics {
+                    metrics: metrics::of_cgroup(&stats, &container.id, &record.name),
+                    container_id: container.id.clone(),
+                });
+            }
+        }
+        all.push(pod);
+    }
+    all
+}
+
 async fn measure(engine: &Engine, cgroup: CgroupPath) -> Outcome<(CgroupStats, i64)> {
     let cgroups = engine.cgroups.clone();
     engine
@@ -161,24 +204,29 @@ async fn measure(engine: &Engine, cgroup: CgroupPath) -> Outcome<(CgroupStats, i
 
 /// The first interface that is not loopback is the default one.
 async fn network(engine: &Engine, netns: PathBuf) -> Option<v1::NetworkUsage> {
-    let read = engine.blocking(move || {
-        rubelet_host::netns::interfaces(&netns)
-            .map_err(|error| Fault::because("cannot read the interfaces of a pod", &error))
+    let links = links(engine, netns).await.ok()?;
+    let mut usage = links.into_iter().map(|link| v1::NetworkInterfaceUsage {
+        name: link.name,
+        rx_bytes: value(link.counters.rx_bytes),
+        rx_errors: value(link.counters.rx_errors),
+        tx_bytes: value(link.counters.tx_bytes),
+        tx_errors: value(link.counters.tx_errors),
     });
-    let interfaces = read.await.ok()?;
-    let mut usage = interfaces
-        .into_iter()
-        .filter(|interface| interface.name != "lo")
-        .map(|interface| v1::NetworkInterfaceUsage {
-            name: interface.name,
-            rx_bytes: value(interface.counters.rx_bytes),
-            rx_errors: value(interface.counters.rx_errors),
-            tx_bytes: value(interface.counters.tx_bytes),
-            tx_errors: value(interface.counters.tx_errors),
-        });
     Some(v1::NetworkUsage {
         timestamp: clock::now_ns(),
         default_interface: usage.next(),
         interfaces: usage.collect(),
     })
+}
+
+/// The interfaces of a pod, without loopback.
+async fn links(engine: &Engine, netns: PathBuf) -> Outcome<Vec<Link>> {
+    engine
+        .blocking(move || {
+            let mut links = rubelet_host::netns::interfaces(&netns)
+                .map_err(|error| Fault::because("cannot read the interfaces of a pod", &error))?;
+            links.retain(|link| link.name != "lo");
+            Ok(links)
+        })
+        .await
 }

@@ -196,9 +196,12 @@ pub(crate) fn address(dir: BorrowedFd<'_>) -> io::Result<SocketAddrUnix> {
 /// executing. Opened once, kept for ever.
 fn executable(path: &Path) -> PathBuf {
     static SEALED: OnceLock<Option<OwnedFd>> = OnceLock::new();
-    let is_this = fs::canonicalize(path)
-        .and_then(|path| Ok(path == fs::read_link("/proc/self/exe")?))
-        .unwrap_or(false);
+    let own = Path::new("/proc/self/exe");
+    // An agent whose program was replaced on disk still is that program.
+    let is_this = path == own
+        || fs::canonicalize(path)
+            .and_then(|path| Ok(path == fs::read_link(own)?))
+            .unwrap_or(false);
     let sealed = SEALED.get_or_init(|| rubelet_container::sealed_executable().ok());
     match sealed {
         Some(file) if is_this => format!("/proc/self/fd/{}", file.as_raw_fd()).into(),

@@ -113,6 +113,18 @@ impl TestRuntime {
         CriTruth::new(&self.endpoint())
     }
 
+    /// Asks the runtime while no agent runs. The embedded one is started for that by itself, and
+    /// ends after it.
+    ///
+    /// # Errors
+    /// When it can't be started or doesn't end.
+    pub fn without_agent<T>(&self, work: impl FnOnce(&CriTruth) -> T) -> Result<T> {
+        match self {
+            Self::Containerd(runtime) => Ok(work(&runtime.truth()?)),
+            Self::Embedded(runtime) => runtime.served(work),
+        }
+    }
+
     /// The containerd, for what only that can do.
     ///
     /// # Errors

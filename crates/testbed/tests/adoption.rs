@@ -8,7 +8,7 @@
 #[path = "outside/outside.rs"]
 mod outside;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use outside::{Instances, PodText, TIMEOUT, states};
 use rubelet_testbed::agent::Notification;
 use rubelet_testbed::cleanup::{cgroups, processes};
 use rubelet_testbed::cri_truth::Sandbox;
+use rubelet_testbed::runtime::Kind;
 use rubelet_testbed::status::is_ready;
 use rubelet_testbed::{Agent, CriTruth, TestRuntime, wait};
 use serde_json::Value;
@@ -59,13 +60,14 @@ fn a_hundred_kills_at_random_moments_restart_nothing_and_double_nothing() {
             wait_some(&agent, &mut chance)
         };
         agent.kill9().unwrap();
-        assert_eq!(
-            instances(&truth),
-            before,
-            "round {round} of seed {SEED}, after {moment}"
-        );
+        // The embedded runtime would have to be started for each look.
+        if full || runtime.kind() == Kind::Containerd {
+            let left = runtime.without_agent(instances).unwrap();
+            assert_eq!(left, before, "round {round} of seed {SEED}, after {moment}");
+        }
     }
-    assert_eq!(self::sandboxes(&truth), sandboxes);
+    let left = runtime.without_agent(self::sandboxes).unwrap();
+    assert_eq!(left, sandboxes);
     agent.start().unwrap();
     watch_it_start(&agent, &shown, "");
     assert_eq!(instances(&truth), before);
@@ -252,7 +254,9 @@ fn kills_during_the_first_start_of_pods_leave_each_container_exactly_once() {
         // More and more pods are there.
         agent
             .wait_for("some containers were made", TIMEOUT, |_| {
-                Ok((instances(&truth).len() >= number).then_some(()))
+                let made = truth.containers()?;
+                let made: BTreeSet<_> = made.iter().map(|one| (&one.pod, &one.name)).collect();
+                Ok((made.len() >= number).then_some(()))
             })
             .unwrap();
         wait::pass(Duration::from_millis(chance.below(100)));
@@ -294,7 +298,12 @@ fn kills_during_the_first_start_of_pods_leave_each_container_exactly_once() {
         .flat_map(states::restarts)
         .map(|(_, count)| count)
         .sum();
-    assert!(restarts <= left_over as u64, "{pods:#?}");
+    // The embedded runtime undoes starts that were broken off. Only their logs are left, by which
+    // the attempts are counted.
+    assert!(
+        restarts <= left_over as u64 || runtime.kind() == Kind::Embedded,
+        "{pods:#?}"
+    );
 }
 
 /// Nothing of the container is in any of its cgroups.
@@ -323,7 +332,7 @@ fn what_happens_while_the_agent_is_dead_is_made_up_for_and_nothing_else_is_touch
     let (runtime, mut agent) = outside::with_pods(&pods);
     agent.kill9().unwrap();
     let truth = runtime.truth().unwrap();
-    let before = instances(&truth);
+    let before = runtime.without_agent(instances).unwrap();
     let key = |agent: &Agent, pod: &str, name: &str| (agent.full_name(pod), name.to_owned());
 
     let edited = PodText::new("edited").container("second").edited(1, "2");
@@ -333,12 +342,14 @@ fn what_happens_while_the_agent_is_dead_is_made_up_for_and_nothing_else_is_touch
         .write_manifest("added.yaml", &PodText::new("added").yaml())
         .unwrap();
     let victim = &before[&key(&agent, "killed", "main")][0].id;
-    processes::kill(truth.pid(victim).unwrap()).unwrap();
-    wait::until("the runtime has noticed the kill", TIMEOUT, || {
-        let found = running(&truth);
-        Ok((!found.contains_key(&key(&agent, "killed", "main"))).then_some(()))
-    })
-    .unwrap();
+    let kill = |truth: &CriTruth| {
+        processes::kill(truth.pid(victim).unwrap()).unwrap();
+        wait::until("the runtime has noticed the kill", TIMEOUT, || {
+            let found = running(truth);
+            Ok((!found.contains_key(&key(&agent, "killed", "main"))).then_some(()))
+        })
+    };
+    runtime.without_agent(kill).unwrap().unwrap();
     for record in records(&agent) {
         cut_in_half(&record);
     }

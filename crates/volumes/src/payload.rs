@@ -96,7 +96,9 @@ pub(crate) fn of(
         files: Payload::new(),
     };
     match &volume.source {
-        VolumeSource::EmptyDir { .. } | VolumeSource::HostPath { .. } => {}
+        VolumeSource::EmptyDir { .. }
+        | VolumeSource::HostPath { .. }
+        | VolumeSource::Image { .. } => {}
         VolumeSource::ConfigMap(object) => {
             let (name, items) = (&object.name, &object.items);
             let mode = object.default_mode;

@@ -105,10 +105,11 @@ pub fn prepare(
     let mut failed = None;
     for volume in &pod.spec.volumes {
         match one(pod, volume, dirs, settings, objects) {
-            Ok((path, warning)) => {
+            Ok(Some((path, warning))) => {
                 mounted.warnings.extend(warning);
                 mounted.paths.insert(volume.name.clone(), path);
             }
+            Ok(None) => {}
             Err(error) => failed = failed.or(Some(error)),
         }
     }
@@ -129,7 +130,9 @@ pub fn refresh(
     let lasting = |volume: &&Volume| {
         matches!(
             volume.source,
-            VolumeSource::EmptyDir { .. } | VolumeSource::HostPath { .. }
+            VolumeSource::EmptyDir { .. }
+                | VolumeSource::HostPath { .. }
+                | VolumeSource::Image { .. }
         )
     };
     let mut failed = None;
@@ -141,14 +144,15 @@ pub fn refresh(
     failed.map_or(Ok(()), Err)
 }
 
-/// Makes one volume; returns where it is, and what the operator should know.
+/// Makes one volume; returns where it is, and what the operator should know. Volumes of images are
+/// the runtime's to make.
 fn one(
     pod: &Pod,
     volume: &Volume,
     dirs: &PodDirs,
     settings: &VolumeSettings,
     objects: &PodObjects,
-) -> Result<(PathBuf, Option<String>), VolumeError> {
+) -> Result<Option<(PathBuf, Option<String>)>, VolumeError> {
     let name = || volume.name.clone();
     let security = &pod.spec.security;
     let bound = settings.memory_bound;
@@ -166,7 +170,7 @@ fn one(
                 volume: name(),
                 source,
             })?;
-            Ok((made.path, made.warning))
+            Ok(Some((made.path, made.warning)))
         }
         VolumeSource::HostPath { path, check } => {
             let path = Path::new(&**path);
@@ -175,8 +179,9 @@ fn one(
                 volume: name(),
                 source,
             })?;
-            Ok((path.to_owned(), None))
+            Ok(Some((path.to_owned(), None)))
         }
+        VolumeSource::Image { .. } => Ok(None),
         VolumeSource::ConfigMap(_)
         | VolumeSource::Secret(_)
         | VolumeSource::DownwardApi { .. }
@@ -187,7 +192,7 @@ fn one(
                 volume: name(),
                 source,
             })?;
-            Ok((made.path, made.warning))
+            Ok(Some((made.path, made.warning)))
         }
     }
 }

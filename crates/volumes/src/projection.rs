@@ -82,7 +82,8 @@ pub(crate) fn prepare(
         VolumeSource::Secret(_) => (SECRET, Medium::Memory),
         VolumeSource::Projected { .. }
         | VolumeSource::EmptyDir { .. }
-        | VolumeSource::HostPath { .. } => (PROJECTED, Medium::Memory),
+        | VolumeSource::HostPath { .. }
+        | VolumeSource::Image { .. } => (PROJECTED, Medium::Memory),
     };
     let payload = payload::of(pod, volume, objects, allocatable)?;
     let path = dirs.volume(plugin, &volume.name)?;

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use rubelet_testbed::command::line;
+use rubelet_testbed::runtime::{Kind, VARIABLE};
 use rubelet_testbed::sweep;
 
 use crate::cargo;
@@ -17,6 +18,11 @@ pub(super) const ALL: [u8; 4] = [1, 2, 3, 4];
 const RUNTIME_TESTS: &str = "crates/testbed/tests";
 /// How the names of those that put it under stress begin.
 const STRESS_PREFIX: &str = "ring4";
+/// Programs that say something about containerd only: the test bed itself, its lines, and what an
+/// agent does while a runtime in another process is away.
+const CONTAINERD_ONLY: [&str; 4] = ["containerd", "health", "lines", "runtime_restart"];
+/// Programs that say something about the embedded runtime only.
+const EMBEDDED_ONLY: [&str; 2] = ["cgroup_v2", "faults"];
 /// How many of those run at the same time: each keeps both cores of a small machine busy.
 const RUNTIME_THREADS: &str = "2";
 
@@ -73,20 +79,33 @@ pub(super) fn needs_agent(ring: u8) -> bool {
     ring >= 3
 }
 
-/// Runs one ring with that agent, showing what the tests print, and adds their results to `tally`.
-pub(super) fn run(
-    root: &Path,
-    ring: u8,
-    agent: Option<&Path>,
-    filter: Option<&str>,
-    tally: &mut Tally,
-) -> Result<()> {
+/// What of a ring is run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part<'a> {
+    /// The ring.
+    pub(super) ring: u8,
+    /// The runtime of tests that need one.
+    pub(super) runtime: Kind,
+    /// The agent of tests that need one.
+    pub(super) agent: Option<&'a Path>,
+    /// Only tests whose name contains this.
+    pub(super) filter: Option<&'a str>,
+}
+
+/// Runs it, showing what the tests print, and adds their results to `tally`.
+pub(super) fn run(root: &Path, part: Part<'_>, tally: &mut Tally) -> Result<()> {
+    let Part {
+        ring,
+        runtime,
+        agent,
+        filter,
+    } = part;
     let mut command = cargo::command(root, &["test", "--no-fail-fast"]);
     match ring {
         1 => command.args(["--workspace", "--lib", "--bins"]),
         2 => command.args(["--workspace", "--exclude", "rubelet-testbed", "--test", "*"]),
         _ => {
-            let names = runtime_tests(root, ring)?;
+            let names = runtime_tests(root, ring, runtime)?;
             if names.is_empty() {
                 println!("there is no test in ring {ring}");
                 return Ok(());
@@ -99,6 +118,7 @@ pub(super) fn run(
     if let Some(agent) = agent {
         command.env("RUBELET_BIN", agent);
     }
+    command.env(VARIABLE, runtime.name());
     if needs_agent(ring) {
         command.args(["--", "--test-threads", RUNTIME_THREADS]);
     }
@@ -115,8 +135,17 @@ pub(super) fn run(
     Ok(())
 }
 
+/// Whether a test program says something about this runtime.
+fn is_about(runtime: Kind, name: &str) -> bool {
+    let others: &[&str] = match runtime {
+        Kind::Containerd => &EMBEDDED_ONLY,
+        Kind::Embedded => &CONTAINERD_ONLY,
+    };
+    !others.contains(&name)
+}
+
 /// The names of the test programs of a ring that needs the agent.
-fn runtime_tests(root: &Path, ring: u8) -> Result<Vec<String>> {
+fn runtime_tests(root: &Path, ring: u8, runtime: Kind) -> Result<Vec<String>> {
     let dir = root.join(RUNTIME_TESTS);
     let entries =
         std::fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))?;
@@ -129,6 +158,7 @@ fn runtime_tests(root: &Path, ring: u8) -> Result<Vec<String>> {
             names.push(name.trim_end_matches(".rs").to_owned());
         }
     }
+    names.retain(|name| is_about(runtime, name));
     names.sort();
     Ok(names)
 }
@@ -183,6 +213,19 @@ mod tests {
             }
         );
         assert_eq!(tally.to_string(), "4 passed, 2 failed, 1 skipped");
+    }
+
+    #[test]
+    fn what_is_about_one_runtime_only_is_not_run_on_the_other() {
+        for (name, on_containerd, on_embedded) in [
+            ("lifecycle", true, true),
+            ("cri", true, true),
+            ("lines", true, false),
+            ("faults", false, true),
+        ] {
+            assert_eq!(is_about(Kind::Containerd, name), on_containerd, "{name}");
+            assert_eq!(is_about(Kind::Embedded, name), on_embedded, "{name}");
+        }
     }
 
     #[test]

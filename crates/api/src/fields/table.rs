@@ -291,10 +291,7 @@ pub(super) const ROWS: &[Row] = &[
         Full,
     ),
     row("spec.containers[].securityContext.privileged", Full),
-    row(
-        "spec.containers[].securityContext.procMount",
-        Partial("Default; Unmasked needs user namespaces"),
-    ),
+    row("spec.containers[].securityContext.procMount", Full),
     row(
         "spec.containers[].securityContext.readOnlyRootFilesystem",
         Full,
@@ -407,10 +404,7 @@ pub(super) const ROWS: &[Row] = &[
     row("spec.hostIPC", Full),
     row("spec.hostNetwork", Full),
     row("spec.hostPID", Full),
-    row(
-        "spec.hostUsers",
-        Partial("true; user namespaces come with a later release"),
-    ),
+    row("spec.hostUsers", Full),
     row("spec.hostname", Full),
     row(
         "spec.hostnameOverride",
@@ -579,10 +573,8 @@ pub(super) const ROWS: &[Row] = &[
     row("spec.volumes[].glusterfs", Never("removed from Kubernetes")),
     row("spec.volumes[].hostPath.path", Partial("absolute paths")),
     row("spec.volumes[].hostPath.type", Full),
-    row(
-        "spec.volumes[].image",
-        NotYet("image volumes come with a later release"),
-    ),
+    row("spec.volumes[].image.pullPolicy", Full),
+    row("spec.volumes[].image.reference", Full),
     row(
         "spec.volumes[].iscsi",
         NotYet("remote block devices come with a later release"),

@@ -37,6 +37,7 @@ pub fn references(pod: &Pod) -> ObjectRefs {
             }
             VolumeSource::EmptyDir { .. }
             | VolumeSource::HostPath { .. }
+            | VolumeSource::Image { .. }
             | VolumeSource::DownwardApi { .. } => {}
         }
     }

@@ -27,7 +27,16 @@ pub(super) struct Scope<'a> {
     pub(super) grace: Option<i64>,
     /// See [`Owner::strict`].
     pub(super) strict: bool,
+    /// Whether the pod has a user namespace.
+    pub(super) own_users: bool,
 }
+
+/// `imagePullPolicy`, and `pullPolicy` of volumes.
+pub(super) const PULL_POLICIES: [(&str, PullPolicy); 3] = [
+    ("Always", PullPolicy::Always),
+    ("IfNotPresent", PullPolicy::IfNotPresent),
+    ("Never", PullPolicy::Never),
+];
 
 /// In which list a container stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -69,11 +78,6 @@ pub(super) fn convert_one(
     } else if image.trim() != image {
         errors.invalid(&image_path, image, "must not begin or end with blanks");
     }
-    let pull_policies = [
-        ("Always", PullPolicy::Always),
-        ("IfNotPresent", PullPolicy::IfNotPresent),
-        ("Never", PullPolicy::Never),
-    ];
     let message_policies = [
         ("File", TerminationMessagePolicy::File),
         (
@@ -110,7 +114,7 @@ pub(super) fn convert_one(
         pull_policy: choice(
             &path.child("imagePullPolicy"),
             container.image_pull_policy.as_ref(),
-            &pull_policies,
+            &PULL_POLICIES,
             errors,
         ),
         command: texts(container.command.as_ref()),

@@ -69,6 +69,10 @@ fn volume(volume: &mut Volume) {
     if let Some(host_path) = &mut volume.host_path {
         host_path.type_.get_or_insert_default();
     }
+    if let Some(image) = &mut volume.image {
+        let policy = pull_policy(image.reference.as_ref());
+        fill(&mut image.pull_policy, policy);
+    }
     // A volume of nothing is an emptyDir.
     let nameless = Volume {
         name: String::new(),
@@ -79,13 +83,16 @@ fn volume(volume: &mut Volume) {
     }
 }
 
-pub(super) fn container(container: &mut Container, host_network: bool) {
-    let image = container.image.as_deref().unwrap_or_default();
-    let pull_policy = match image_ref::default_pull_policy(image) {
+fn pull_policy(image: Option<&String>) -> &'static str {
+    match image_ref::default_pull_policy(image.map_or("", String::as_str)) {
         PullPolicy::Always => "Always",
         PullPolicy::IfNotPresent | PullPolicy::Never => "IfNotPresent",
-    };
-    fill(&mut container.image_pull_policy, pull_policy);
+    }
+}
+
+pub(super) fn container(container: &mut Container, host_network: bool) {
+    let policy = pull_policy(container.image.as_ref());
+    fill(&mut container.image_pull_policy, policy);
     fill(
         &mut container.termination_message_path,
         "/dev/termination-log",

@@ -214,6 +214,7 @@ fn convert(
         annotations: &annotations,
         grace: None,
         strict: pod.source != PodSource::Api,
+        own_users: !pod.spec.host_users,
     };
     let converted = container::convert_one(container, Role::Ephemeral, &scope, path, errors);
     let mounts = path.child("volumeMounts");

@@ -31,10 +31,18 @@ pub(super) fn check(
         }
     }
     if spec.host_users == Some(false) {
-        errors.not_yet(
-            &path.child("hostUsers"),
-            "user namespaces come with a later release",
-        );
+        for (field, set) in [
+            ("hostNetwork", spec.host_network),
+            ("hostPID", spec.host_pid),
+            ("hostIPC", spec.host_ipc),
+        ] {
+            if set == Some(true) {
+                errors.forbidden(
+                    &path.child(field),
+                    "may not be true beside hostUsers: false",
+                );
+            }
+        }
     }
     if is_static {
         node_selector(spec, context.node_name, &path.child("nodeSelector"), errors);

@@ -171,7 +171,7 @@ pub(super) fn container(
         read_only_root: context.read_only_root_filesystem.unwrap_or(false),
         capabilities_add: capabilities(added, &capabilities_path.child("add"), errors),
         capabilities_drop: capabilities(dropped, &capabilities_path.child("drop"), errors),
-        proc_unmasked: proc_mount(context, &path.child("procMount"), errors),
+        proc_unmasked: proc_mount(context, scope, &path.child("procMount"), errors),
     }
 }
 
@@ -318,10 +318,18 @@ fn capabilities(list: Option<&Vec<String>>, path: &Path<'_>, errors: &mut Errors
     names
 }
 
-fn proc_mount(context: &k8s::SecurityContext, path: &Path<'_>, errors: &mut Errors) -> bool {
+fn proc_mount(
+    context: &k8s::SecurityContext,
+    scope: &Scope<'_>,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) -> bool {
     match context.proc_mount.as_deref().unwrap_or_default() {
         "" | "Default" => {}
-        "Unmasked" => errors.not_yet(path, "Unmasked needs user namespaces (hostUsers: false)"),
+        "Unmasked" if scope.own_users => return true,
+        "Unmasked" => {
+            errors.invalid(path, "Unmasked", "hostUsers must be false to use Unmasked");
+        }
         other => errors.unsupported(path, other, &["Default", "Unmasked"]),
     }
     false

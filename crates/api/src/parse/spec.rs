@@ -41,6 +41,7 @@ pub(super) fn convert(
             .termination_grace_period_seconds
             .filter(|seconds| *seconds >= 0),
         strict: !is_api,
+        own_users: spec.host_users == Some(false),
     };
     let init_path = path.child("initContainers");
     let init = spec.init_containers.as_deref().unwrap_or_default();
@@ -104,6 +105,7 @@ pub(super) fn convert(
         host_network,
         host_pid: spec.host_pid.unwrap_or(false),
         host_ipc: spec.host_ipc.unwrap_or(false),
+        host_users: spec.host_users.unwrap_or(true),
         share_process_namespace: share_process_namespace(spec, path, errors),
         dns_policy: network::dns_policy(spec, path, errors),
         dns_config: network::dns_config(spec, path, errors),

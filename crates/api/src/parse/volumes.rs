@@ -5,7 +5,9 @@ use std::{collections::HashSet, time::Duration};
 use k8s_openapi::api::core::v1 as k8s;
 
 use super::{
-    Errors, Path, names,
+    Errors, Path,
+    container::PULL_POLICIES,
+    names,
     objects::{Object, default_mode, downward, file, no_user},
     values::{choice, no_way_up, quantity, room},
 };
@@ -76,6 +78,10 @@ fn source(
     if let Some(source) = &volume.host_path {
         let path = path.child("hostPath");
         found("hostPath", host_path(source, &path, errors), errors);
+    }
+    if let Some(source) = &volume.image {
+        let path = path.child("image");
+        found("image", image(source, &path, errors), errors);
     }
     if let Some(source) = &volume.config_map {
         let object = Object {
@@ -212,6 +218,23 @@ fn empty_dir(
         }
     }
     VolumeSource::EmptyDir { medium, size_limit }
+}
+
+/// Its default policy was filled in by then.
+fn image(source: &k8s::ImageVolumeSource, path: &Path<'_>, errors: &mut Errors) -> VolumeSource {
+    let reference = source.reference.as_deref().unwrap_or_default();
+    if reference.is_empty() {
+        errors.required(&path.child("reference"), "");
+    }
+    VolumeSource::Image {
+        reference: reference.into(),
+        pull_policy: choice(
+            &path.child("pullPolicy"),
+            source.pull_policy.as_ref(),
+            &PULL_POLICIES,
+            errors,
+        ),
+    }
 }
 
 fn host_path(

@@ -386,11 +386,6 @@ fn what_is_known_and_not_built_is_named() {
             "spec.resourceClaims: Not supported yet: resource claims come with a later release",
         ),
         (
-            "/spec/hostUsers",
-            json!(false),
-            "spec.hostUsers: Not supported yet: user namespaces come with a later release",
-        ),
-        (
             "/spec/resources",
             json!({"limits": {"cpu": "1"}}),
             "spec.resources.limits: Not supported yet: write resources for each container",

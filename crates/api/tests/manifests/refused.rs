@@ -30,11 +30,6 @@ fn what_is_not_built_is_refused() {
             "spec.containers[0].livenessProbe.grpc.mode: Not supported yet: gRPC probes use no TLS",
         ),
         (
-            "/spec/hostUsers",
-            json!(false),
-            "spec.hostUsers: Not supported yet: user namespaces come with a later release",
-        ),
-        (
             "/spec/hostnameOverride",
             json!("a"),
             "spec.hostnameOverride: Not supported yet: use hostname and subdomain",
@@ -87,7 +82,7 @@ fn what_is_not_built_is_refused() {
         (
             "/spec/containers/0/securityContext",
             json!({"procMount": "Unmasked"}),
-            "spec.containers[0].securityContext.procMount: Not supported yet: Unmasked needs user namespaces (hostUsers: false)",
+            "spec.containers[0].securityContext.procMount: Invalid value: \"Unmasked\": hostUsers must be false to use Unmasked",
         ),
         (
             "/spec/containers/0/env",
@@ -211,6 +206,22 @@ fn what_can_never_work_is_refused() {
         json!("2026-01-01T00:00:00Z"),
         "metadata.deletionTimestamp: Forbidden: delete the manifest to stop its pod",
     );
+}
+
+#[test]
+fn a_pod_with_users_of_its_own_shares_nothing_that_they_would_have_to_own() {
+    let mut pod = with("/spec/hostUsers", json!(false));
+    let context = json!({"procMount": "Unmasked"});
+    set(&mut pod, "/spec/containers/0/securityContext", context);
+    let spec = parsed(&pod.to_string()).spec;
+    assert!(!spec.host_users && spec.containers[0].security.proc_unmasked);
+    for field in ["hostNetwork", "hostPID", "hostIPC"] {
+        let mut shares = pod.clone();
+        set(&mut shares, &format!("/spec/{field}"), json!(true));
+        let found = mistakes(&shares.to_string());
+        let wanted = format!("spec.{field}: Forbidden: may not be true beside hostUsers: false");
+        assert_eq!(found, [wanted]);
+    }
 }
 
 #[test]

@@ -97,7 +97,8 @@ pub(super) fn of_volume(pod: &Pod, volume: &Volume) -> Vec<ObjectKey> {
         }
         VolumeSource::EmptyDir { .. }
         | VolumeSource::HostPath { .. }
-        | VolumeSource::DownwardApi { .. } => Vec::new(),
+        | VolumeSource::DownwardApi { .. }
+        | VolumeSource::Image { .. } => Vec::new(),
     }
 }
 

@@ -23,7 +23,7 @@ use crate::{
 
 use super::{
     names::{inside_mac, outside_mac},
-    setup::Ready,
+    setup::{Ready, unknown_kind},
     sysctl,
 };
 
@@ -68,10 +68,7 @@ pub(super) fn connect(
     let mut socket = RouteSocket::open()?;
     let mut master = Some(ready.index);
     let mut cleaned = false;
-    loop {
-        let Err(error) = outside(&mut socket, ready, lease, pod, netns, master) else {
-            break;
-        };
+    while let Err(error) = outside(&mut socket, ready, lease, pod, netns, master) {
         if error.errno() == Some(BRIDGE_IS_FULL) && master.is_some() {
             master = None;
         } else if error.is_exists() && !cleaned {
@@ -84,14 +81,15 @@ pub(super) fn connect(
         {
             return Err(Unplumbed::NoBridge);
         } else {
-            return Err(error.into());
+            let why = unknown_kind(&error, "veth");
+            return Err(Unplumbed::Failed(NetworkError::Failed(why)));
         }
     }
     let near = match master {
         Some(_) => ready.mac,
         None => by_route(&mut socket, lease)?,
     };
-    inside(lease, netns, near)
+    inside(lease, netns, near, ready.ipv6)
 }
 
 fn outside(
@@ -127,10 +125,10 @@ fn outside(
             changes.add_neighbour(bridge, address, inside_mac(primary));
         }
     }
-    changes
-        .describe(name, &pod.to_string())
-        .no_link_local(name)
-        .set_up(name);
+    if ready.ipv6 {
+        changes.no_link_local(name);
+    }
+    changes.describe(name, &pod.to_string()).set_up(name);
     socket.apply(changes, || {
         format!("switch on the interface {name} of pod {pod}")
     })
@@ -160,7 +158,7 @@ fn by_route(socket: &mut RouteSocket, lease: &Lease) -> Result<[u8; 6], Unplumbe
     Ok(outside_mac(lease.addresses[0]))
 }
 
-fn inside(lease: &Lease, netns: &OwnedFd, near: [u8; 6]) -> Result<(), Unplumbed> {
+fn inside(lease: &Lease, netns: &OwnedFd, near: [u8; 6], ipv6: bool) -> Result<(), Unplumbed> {
     let with_ipv6 = lease.addresses.iter().any(IpAddr::is_ipv6);
     let mut socket = netns::within(netns, || {
         // The way by the gateway is the only one, whatever the gateway thinks of shorter ones.
@@ -182,7 +180,7 @@ fn inside(lease: &Lease, netns: &OwnedFd, near: [u8; 6]) -> Result<(), Unplumbed
         })?
         .index;
     let mut changes = Changes::default();
-    if !with_ipv6 {
+    if ipv6 && !with_ipv6 {
         changes.no_link_local(INSIDE);
     }
     changes.set_up(INSIDE);

@@ -10,7 +10,7 @@ use rubelet_host::nft::{Batch, Bytes, ChainKind, Expression as E, Family, Hook, 
 
 use crate::{Cidr, attachment::Lease};
 
-use super::{host_ports::named, names::Names};
+use super::{host_ports::named, names::Names, sysctl};
 
 /// Elements of one set.
 pub(super) type Elements = (&'static str, Vec<(Vec<u8>, Vec<u8>)>);
@@ -94,7 +94,13 @@ pub(super) fn build<'t>(
 ) -> Batch<'t> {
     let mut batch = Batch::new(&names.bridge);
     batch.add_table().delete_table().add_table();
-    for family in FAMILIES {
+    // A kernel without IPv6 can't translate its addresses, and would refuse the whole table.
+    let families = if sysctl::has_ipv6() {
+        &FAMILIES[..]
+    } else {
+        &FAMILIES[..1]
+    };
+    for &family in families {
         let Sets {
             ports,
             ports_of,
@@ -122,15 +128,17 @@ pub(super) fn build<'t>(
         .add_rule("output", &jump);
     // The kernel can't send a packet from ::1 to elsewhere; the host itself answers there.
     let loopback = IpAddr::from(Ipv6Addr::LOCALHOST);
-    batch.add_rule(
-        "host-ports",
-        &[
-            E::Is(Family::V6),
-            E::Destination(loopback, 128, true),
-            E::Return,
-        ],
-    );
-    for family in FAMILIES {
+    if families.contains(&Family::V6) {
+        batch.add_rule(
+            "host-ports",
+            &[
+                E::Is(Family::V6),
+                E::Destination(loopback, 128, true),
+                E::Return,
+            ],
+        );
+    }
+    for &family in families {
         let Sets {
             ports,
             ports_of,

@@ -14,6 +14,9 @@ use super::{
 /// The largest packet where there is no default route to learn it from.
 const USUAL_MTU: u32 = 1500;
 
+/// `EOPNOTSUPP`
+const NOT_SUPPORTED: i32 = 95;
+
 /// A bridge that pods can be put on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ready {
@@ -21,6 +24,8 @@ pub(super) struct Ready {
     pub(super) index: u32,
     pub(super) mac: [u8; 6],
     pub(super) mtu: u32,
+    /// Whether this kernel knows IPv6 at all.
+    pub(super) ipv6: bool,
 }
 
 /// What the host has.
@@ -68,7 +73,7 @@ pub(super) fn bridge(
         changes.add_bridge(Bridge { name, mac, mtu });
         socket
             .apply(changes, || format!("make the bridge {name}"))
-            .map_err(text)?;
+            .map_err(|error| unknown_kind(&error, "bridge"))?;
     }
     let link = socket
         .link(name)
@@ -118,6 +123,7 @@ pub(super) fn bridge(
         index: link.index,
         mac,
         mtu,
+        ipv6: sysctl::has_ipv6(),
     })
 }
 
@@ -126,6 +132,16 @@ fn gateway(link: u32, range: Cidr) -> Address {
         link,
         address: range.gateway(),
         prefix: range.prefix(),
+    }
+}
+
+/// An error in words, with what to do where the kernel doesn't know a kind of interface.
+pub(super) fn unknown_kind(error: &NetlinkError, module: &str) -> String {
+    let text = rubelet_base::ErrorChain(error).to_string();
+    if error.errno() == Some(NOT_SUPPORTED) {
+        format!("{text}: the kernel lacks its module {module}")
+    } else {
+        text
     }
 }
 

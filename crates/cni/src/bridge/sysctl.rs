@@ -29,3 +29,8 @@ pub(super) fn list(name: &str) -> Vec<String> {
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .collect()
 }
+
+/// Whether this kernel knows IPv6 at all.
+pub(super) fn has_ipv6() -> bool {
+    std::path::Path::new("/proc/sys/net/ipv6").exists()
+}

@@ -16,8 +16,11 @@ use super::capabilities;
 pub(super) const INTERFACE: &str = "eth0";
 
 fn file(dir: &Path, network: &str, sandbox: &str) -> PathBuf {
-    dir.join("results")
-        .join(format!("{network}-{sandbox}-{INTERFACE}"))
+    dir.join("results").join(name(network, sandbox))
+}
+
+fn name(network: &str, sandbox: &str) -> String {
+    format!("{network}-{sandbox}-{INTERFACE}")
 }
 
 /// Writes the result of a pod.
@@ -43,17 +46,29 @@ pub(super) fn write(
     let path = file(dir, network, sandbox);
     fs::create_dir_all(dir.join("results"))?;
     // Libcni writes in place; a reader then may find half a file.
-    let beside = path.with_extension("rubelet-new");
+    let beside = unfinished(dir, network, sandbox);
     fs::write(&beside, value.to_string())?;
     fs::rename(&beside, &path)
 }
 
 /// Removes the result of a pod.
 pub(super) fn remove(dir: &Path, network: &str, sandbox: &str) -> io::Result<()> {
-    match fs::remove_file(file(dir, network, sandbox)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+    for path in [
+        unfinished(dir, network, sandbox),
+        file(dir, network, sandbox),
+    ] {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
     }
+    Ok(())
+}
+
+/// Where a result is while it is written.
+fn unfinished(dir: &Path, network: &str, sandbox: &str) -> PathBuf {
+    dir.join("results")
+        .join(format!(".{}.new", name(network, sandbox)))
 }
 
 /// The attachments to a network that libcni's form tells of, whoever made them.

@@ -33,6 +33,8 @@ fn the_next_agent_frees_what_is_left_and_keeps_what_lives() {
             .state_dir
             .join("attachments/lost-sandbox.json");
         fs::remove_file(record).unwrap();
+        let half = world.settings.state_dir.join("attachments/.half.json.tmp");
+        fs::write(&half, "rubelet").unwrap();
         drop(network);
 
         let network = world.network();
@@ -44,6 +46,7 @@ fn the_next_agent_frees_what_is_left_and_keeps_what_lives() {
         let name = lost.result.host_interface.as_ref().unwrap();
         assert!(freed.iter().any(|line| line.contains(name)), "{freed:?}");
         assert_eq!(veths().len(), 1);
+        assert!(!half.exists());
         network.check(&stays.request).await.unwrap();
         assert!(reach(at(ip("127.0.0.1"), 8080), &listener).is_some());
         assert_eq!(
@@ -203,5 +206,108 @@ fn names_that_cannot_be_are_refused() {
         assert_eq!(links().len(), 1);
         network.reconcile(&BTreeSet::new()).await.unwrap();
         drop(netns::create().unwrap());
+    });
+}
+
+/// As on a kernel without nftables: nobody but the owner of the table may touch it.
+#[test]
+fn without_nftables_pods_start_and_host_ports_are_refused() {
+    World::run(&["10.99.0.0/16"], async |world| {
+        let owner = own_table();
+        let network = world.network();
+        network.status().await.unwrap();
+        let pod = Pod::add(&network, "plain").await;
+        let listener = pod.listen(80);
+        assert!(reach(at(pod.ip(), 80), &listener).is_some());
+        let warnings = network.warnings().await.join(" ");
+        assert!(warnings.contains("nftables"), "{warnings}");
+        let mut with_port = Pod::alone("web");
+        with_port.request.port_mappings = vec![tcp(8080, 80)];
+        let error = network
+            .add(&with_port.request)
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("nftables") && error.contains("default/web"),
+            "{error}"
+        );
+        veths_become(1);
+        network.del(&pod.request).await.unwrap();
+        // It works again once it can.
+        drop(owner);
+        network.add(&with_port.request).await.unwrap();
+        assert_eq!(network.warnings().await, Vec::<String>::new());
+    });
+}
+
+/// Makes the bridge's table as one that belongs to a socket.
+fn own_table() -> std::os::fd::OwnedFd {
+    use rustix::net::{
+        AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send,
+        socket_with,
+    };
+    let message = |kind: u16, flags: u16, rest: &[u8]| {
+        let length = u32::try_from(16 + rest.len()).unwrap();
+        let mut bytes = length.to_ne_bytes().to_vec();
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(flags.to_ne_bytes());
+        bytes.extend([0; 8]);
+        bytes.extend(rest);
+        bytes
+    };
+    let attribute = |kind: u16, value: &[u8]| {
+        let mut bytes = u16::try_from(4 + value.len())
+            .unwrap()
+            .to_ne_bytes()
+            .to_vec();
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(value);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    };
+    let socket = socket_with(
+        AddressFamily::NETLINK,
+        SocketType::RAW,
+        SocketFlags::CLOEXEC,
+        Some(netlink::NETFILTER),
+    )
+    .unwrap();
+    let table = [
+        vec![1, 0, 0, 0],
+        attribute(1, format!("{BRIDGE}\0").as_bytes()),
+        attribute(2, &2u32.to_be_bytes()),
+    ]
+    .concat();
+    let batch = [
+        message(0x10, 1, &[0, 0, 0, 10]),
+        message(10 << 8, 1 | 4 | 0x400, &table),
+        message(0x11, 1, &[0, 0, 0, 10]),
+    ]
+    .concat();
+    send(&socket, &batch, SendFlags::empty()).unwrap();
+    let mut answer = [0; 4096];
+    recv(&socket, &mut answer[..], RecvFlags::empty()).unwrap();
+    assert_eq!(&answer[16..20], &[0; 4], "the table can't be owned");
+    socket
+}
+
+#[test]
+fn a_firewall_that_closes_the_way_is_told() {
+    World::run(&["10.99.0.0/16"], async |world| {
+        let network = world.network();
+        network.status().await.unwrap();
+        assert_eq!(network.warnings().await, Vec::<String>::new());
+        let made = std::process::Command::new("iptables-nft")
+            .args(["-P", "FORWARD", "DROP"])
+            .status();
+        if !made.is_ok_and(|status| status.success()) {
+            return;
+        }
+        let warnings = network.warnings().await.join(" ");
+        assert!(
+            warnings.contains("ip filter FORWARD") && warnings.contains(BRIDGE),
+            "{warnings}"
+        );
     });
 }

@@ -55,6 +55,12 @@ fn from_everywhere(bridge_nf: &str) {
                 other.reaches(there, &listener),
                 Some(other.result.ips[family])
             );
+            let gateway = at(gateways[family], 8080);
+            assert_eq!(
+                other.reaches(gateway, &listener),
+                Some(other.result.ips[family])
+            );
+            assert_eq!(web.reaches(gateway, &listener), Some(gateways[family]));
             // From the pod itself, which sees the host.
             assert_eq!(web.reaches(there, &listener), Some(gateways[family]));
         }

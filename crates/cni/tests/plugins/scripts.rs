@@ -106,8 +106,7 @@ fn a_chain_is_run_in_order_and_back_with_all_it_is_to_know() {
             .settings
             .cni_cache_dir
             .join("results/test-net-web-sandbox-eth0");
-        let cached: Value =
-            serde_json::from_slice(&fs::read(&cached_path(&cache)).unwrap()).unwrap();
+        let cached: Value = serde_json::from_slice(&fs::read(&cache).unwrap()).unwrap();
         assert_eq!(cached["kind"], "cniCacheV1");
         assert_eq!(cached["containerId"], "web-sandbox");
         assert_eq!(cached["networkName"], "test-net");
@@ -141,10 +140,6 @@ fn a_chain_is_run_in_order_and_back_with_all_it_is_to_know() {
         assert_eq!(calls(&world), ["DEL second", "DEL first"]);
         assert!(!cache.exists());
     });
-}
-
-fn cached_path(path: &std::path::Path) -> PathBuf {
-    path.to_owned()
 }
 
 #[test]
@@ -252,20 +247,20 @@ fn a_plugin_that_hangs_is_killed_with_what_it_started() {
         plugin(
             &world,
             "stuck",
-            "echo '{}'; sleep 1000 &\necho $! > \"$(dirname \"$0\")/../log/left\"",
+            "test $CNI_COMMAND = ADD || exit 0\necho '{}'; sleep 1000 &\necho $! > \"$(dirname \"$0\")/../log/left\"",
         );
         world.settings.plugin_deadline = Duration::from_secs(30);
         let network = world.network();
         network.add(&pod.request).await.unwrap();
         network.del(&pod.request).await.unwrap();
         let left = fs::read_to_string(world.path("log/left")).unwrap();
-        let left = rustix_pid(&left);
+        let left = process_of(&left);
         rustix::process::kill_process(left, rustix::process::Signal::KILL).unwrap();
     });
 }
 
 /// The number of a process that the test's own plugin started.
-fn rustix_pid(text: &str) -> rustix::process::Pid {
+fn process_of(text: &str) -> rustix::process::Pid {
     rustix::process::Pid::from_raw(text.trim().parse().unwrap()).unwrap()
 }
 
@@ -402,5 +397,41 @@ fn a_configuration_that_cannot_be_used_is_told_and_not_passed_over_silently() {
         let pod = Pod::alone("web");
         assert!(failed(network.add(&pod.request).await).contains("10-x.conflist"));
         assert_eq!(veths(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn plugins_that_an_agent_left_when_it_died_are_ended() {
+    use std::{os::unix::process::CommandExt, process::Command};
+    World::run(&["10.99.0.0/16"], async |world| {
+        let start = |agent: &str, network: &std::path::Path| {
+            Command::new("sh")
+                .args(["-c", "sleep 1000 & wait"])
+                .env("CNI_COMMAND", "ADD")
+                .env("RUBELET_NETWORK", network)
+                .env("RUBELET_AGENT_PID", agent)
+                .process_group(0)
+                .spawn()
+                .unwrap()
+        };
+        let own = std::process::id().to_string();
+        let mut left = start("1", &world.settings.state_dir);
+        let mut others = start("1", &world.path("another"));
+        let mut mine = start(&own, &world.settings.state_dir);
+        let network = world.network();
+        let freed = network.reconcile(&std::collections::BTreeSet::new()).await;
+        let ended = left.wait().unwrap();
+        let mut alive = Vec::new();
+        for child in [&mut others, &mut mine] {
+            alive.push(child.try_wait().unwrap().is_none());
+            let pid = process_of(&child.id().to_string());
+            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+            child.wait().unwrap();
+        }
+        let freed = freed.unwrap();
+        assert_eq!(freed.len(), 1, "{freed:?}");
+        assert!(freed[0].contains(&left.id().to_string()), "{freed:?}");
+        assert!(!ended.success());
+        assert_eq!(alive, [true, true]);
     });
 }

@@ -11,7 +11,7 @@ section! {
     /// How containers use swap.
     pub struct MemorySwap {
         /// `NoSwap`, `LimitedSwap`, or empty for `NoSwap`.
-        swap_behavior: String = String::new(), "swapBehavior", Unset, NotYet;
+        swap_behavior: String = String::new(), "swapBehavior", Unset, Works;
     }
 }
 
@@ -28,7 +28,7 @@ section! {
     /// User namespaces of pods.
     pub struct UserNamespaces {
         /// How many user ids a pod gets: a multiple of 65536.
-        ids_per_pod: i64 = 65_536, "idsPerPod", Counts, NotYet;
+        ids_per_pod: i64 = 65_536, "idsPerPod", Counts, Works;
     }
 }
 

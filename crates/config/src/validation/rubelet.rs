@@ -71,9 +71,23 @@ fn runtime(options: &EmbeddedRuntime) -> Verdict {
         );
         return broken(["rubelet.runtime.bridge"], message);
     }
-    for subnet in &options.bridge_subnets {
-        if let Err(why) = is_subnet(subnet) {
-            return broken(["rubelet.runtime.bridgeSubnets"], why);
+    for (field, subnets) in [
+        ("rubelet.runtime.bridgeSubnets", &options.bridge_subnets),
+        (
+            "rubelet.runtime.masqueradeExempt",
+            &options.masquerade_exempt,
+        ),
+    ] {
+        for subnet in subnets {
+            if let Err(why) = is_subnet(subnet) {
+                return broken([field], why);
+            }
+        }
+    }
+    for registry in &options.insecure_registries {
+        if registry.is_empty() || registry.contains(['/', '@']) {
+            let message = format!("must be registries such as example.com:5000, has {registry:?}");
+            return broken(["rubelet.runtime.insecureRegistries"], message);
         }
     }
     Ok(())

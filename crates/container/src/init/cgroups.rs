@@ -84,10 +84,7 @@ fn open(entry: &MountEntry, path: &Path) -> Result<Hierarchy, Failure> {
 
 /// The folder that holds them, with a place for each, mounted nowhere yet. Made by the host's root,
 /// nobody in a user namespace could fill it.
-pub(crate) fn folder(
-    plan: &MountPlan<'_>,
-    hierarchies: &[Hierarchy],
-) -> Result<OwnedFd, Failure> {
+pub(crate) fn folder(plan: &MountPlan<'_>, hierarchies: &[Hierarchy]) -> Result<OwnedFd, Failure> {
     let failed = |error: Errno| plan.failure(&reason(&error.into()));
     let fs = Filesystem::open("tmpfs")?;
     let _ = fs.set("source", "tmpfs");

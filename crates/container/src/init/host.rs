@@ -71,7 +71,7 @@ impl Gathered {
                         Source::Cgroups(folder, hierarchies)
                     }
                 },
-                From::Dev | From::New => Source::Later,
+                From::Dev | From::New | From::Itself => Source::Later,
             });
         }
         let null = if plan.spec.linux.masked_paths.is_empty() {
@@ -89,9 +89,10 @@ impl Gathered {
     /// Mounts the root file system, in a mount namespace that is not the host's any more.
     pub(crate) fn mount_root(&mut self, plan: &Plan<'_>) -> Result<(), Failure> {
         let userns = plan.user.as_ref().map(AsFd::as_fd);
+        let label = plan.spec.linux.mount_label.as_str();
         self.root = Some(match plan.rootfs {
             RootfsSource::Overlay(overlay) => {
-                mount_overlay(overlay, userns, &plan.ids, plan.mount_at)?
+                mount_overlay(overlay, label, userns, &plan.ids, plan.mount_at)?
             }
             RootfsSource::Folder(folder) => {
                 let what = || format!("cannot open the root file system {}", folder.display());
@@ -108,8 +109,9 @@ impl Gathered {
     /// can be mounted in a user namespace only as long as the host's can be seen.
     pub(crate) fn mount_filesystems(&mut self, plan: &Plan<'_>) -> Result<(), Failure> {
         for (source, mount) in self.mounts.iter_mut().zip(&plan.mounts) {
-            if matches!(source, Source::Later) && mount.from != From::Dev {
-                *source = Source::Mount(new(mount)?);
+            let new_one = matches!(mount.from, From::New | From::Cgroup);
+            if matches!(source, Source::Later) && new_one {
+                *source = Source::Mount(new(mount, &plan.spec.linux.mount_label)?);
             }
         }
         Ok(())
@@ -230,8 +232,8 @@ fn map_ids(
     })
 }
 
-/// A file system of the container's own.
-fn new(plan: &MountPlan<'_>) -> Result<OwnedFd, Failure> {
+/// A file system of the container's own, with an SELinux label if there is one.
+fn new(plan: &MountPlan<'_>, label: &str) -> Result<OwnedFd, Failure> {
     let failed = |failure: Failure| plan.failure(&failure.0);
     let mount = plan.mount;
     let kind = match mount.kind.as_str() {
@@ -245,6 +247,10 @@ fn new(plan: &MountPlan<'_>) -> Result<OwnedFd, Failure> {
     }
     for option in &plan.options.data {
         fs.option(option).map_err(failed)?;
+    }
+    // The kernel's own views have labels of their own.
+    if !label.is_empty() && matches!(kind, "tmpfs" | "devpts" | "mqueue") {
+        fs.option(&format!("context={label}")).map_err(failed)?;
     }
     let made = fs.mount(plan.options.attr.set).map_err(failed)?;
     if let Some((propagation, recursive)) = plan.options.propagation {

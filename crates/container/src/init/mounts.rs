@@ -45,6 +45,7 @@ pub(crate) fn attach_all(
                 attach_one(mount, &folder, root)?;
                 cgroups::fill(mount, &folder, &hierarchies)?;
             }
+            Source::Later if mount.from == From::Itself => attach_itself(mount, root)?,
             Source::Later => {
                 if let Some(dev) = &plan.dev {
                     attach_one(mount, dev, root)?;
@@ -60,6 +61,18 @@ fn attach_one(plan: &MountPlan<'_>, fd: &OwnedFd, root: &Root) -> Result<(), Fai
     let target = target(plan, fd, root)?;
     attach(fd, &target).map_err(failed)?;
     Ok(())
+}
+
+/// Makes a mount of a folder of the root, which stays as it is when the root becomes read-only.
+fn attach_itself(plan: &MountPlan<'_>, root: &Root) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| plan.failure(&reason(&error));
+    let to = plan.mount.destination.as_path();
+    let folder = root
+        .make_dir(to, Mode::from_raw_mode(0o755))
+        .map_err(failed)?;
+    let mount = copy(folder.as_fd(), true).map_err(failed)?;
+    mount_attr::change(&mount, &plan.options.attr, false).map_err(failed)?;
+    attach(&mount, &folder).map_err(failed)
 }
 
 /// Where a mount goes, made if it is missing.
@@ -87,7 +100,9 @@ fn target(plan: &MountPlan<'_>, fd: &OwnedFd, root: &Root) -> Result<OwnedFd, Fa
             "not a directory: are you trying to mount a directory onto a file (or vice-versa)? the source is a {one}, the destination a {other}"
         )));
     }
-    let inside_proc = fstatfs(&target).map_err(|error| failed(error.into()))?.f_type
+    let inside_proc = fstatfs(&target)
+        .map_err(|error| failed(error.into()))?
+        .f_type
         == PROC_SUPER_MAGIC;
     if inside_proc && !COVERABLE.iter().any(|path| to == Path::new(path)) {
         return Err(plan.failure("it cannot be mounted because it is inside /proc"));
@@ -120,7 +135,9 @@ pub(crate) fn make_devices(plan: &Plan<'_>, root: &Root) -> Result<(), Failure> 
     for device in &plan.devices {
         let what = || format!("cannot make the device {}", device.path.display());
         let above = device.path.parent().unwrap_or(Path::new("/"));
-        let dir = root.make_dir(above, Mode::from_raw_mode(0o755)).step(what)?;
+        let dir = root
+            .make_dir(above, Mode::from_raw_mode(0o755))
+            .step(what)?;
         let name = Path::new(device.path.file_name().unwrap_or_default());
         match dev::make_node(&dir, name, device) {
             Ok(()) => {}
@@ -146,14 +163,22 @@ pub(crate) fn attach_console(terminal: &Terminal, root: &Root) -> Result<(), Fai
 /// Propagation of the root, and whether it can be written.
 pub(crate) fn finish_root(plan: &Plan<'_>, root: &Root) -> Result<(), Failure> {
     let here = root
-        .open(Path::new("/"), OFlags::PATH | OFlags::DIRECTORY, ResolveFlags::empty())
+        .open(
+            Path::new("/"),
+            OFlags::PATH | OFlags::DIRECTORY,
+            ResolveFlags::empty(),
+        )
         .step(|| "cannot open the container's root")?;
     let propagation = match plan.spec.linux.rootfs_propagation.trim_start_matches('r') {
         "" | "private" => None,
         "slave" => Some(libc::MS_SLAVE),
         "shared" => Some(libc::MS_SHARED),
         "unbindable" => Some(libc::MS_UNBINDABLE),
-        other => return Err(Failure(format!("unknown propagation of the root: {other:?}"))),
+        other => {
+            return Err(Failure(format!(
+                "unknown propagation of the root: {other:?}"
+            )));
+        }
     };
     if let Some(propagation) = propagation {
         let attr = MountAttr::propagation(propagation);

@@ -31,9 +31,9 @@ pub(crate) fn go_to(at: &Path) -> Result<(), Failure> {
 
 /// Attaches the root file system on the working folder and makes it the root; the host's mounts are
 /// gone after that.
-pub(crate) fn enter(root: OwnedFd) -> Result<(), Failure> {
-    attach(&root, CWD).step(|| "cannot mount the root file system")?;
-    fchdir(&root).step(|| "cannot enter the root file system")?;
+pub(crate) fn enter(root: &OwnedFd) -> Result<(), Failure> {
+    attach(root, CWD).step(|| "cannot mount the root file system")?;
+    fchdir(root).step(|| "cannot enter the root file system")?;
     // The old root comes to lie on top of the new one, where it can be detached without any
     // folder for it.
     pivot_root(".", ".").step(|| {

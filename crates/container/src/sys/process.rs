@@ -73,6 +73,25 @@ pub(crate) fn close_all_but(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
     close_range(first, RawFd::MAX)
 }
 
+/// Has every descriptor but the standard ones closed when a program is executed, whoever opened it
+/// and however.
+pub(crate) fn close_all_on_exec() -> io::Result<()> {
+    // SAFETY: no descriptor is closed now, so that no owner is concerned.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            3,
+            RawFd::MAX,
+            libc::CLOSE_RANGE_CLOEXEC,
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
 fn close_range(first: RawFd, last: RawFd) -> io::Result<()> {
     if first > last {
         return Ok(());
@@ -117,8 +136,7 @@ pub(crate) fn set_domain_name(name: &str) -> io::Result<()> {
 pub(crate) fn working_folder() -> io::Result<Vec<u8>> {
     let mut buffer = vec![0_u8; 4096];
     // SAFETY: the pointer and the length describe the buffer.
-    let length =
-        unsafe { libc::syscall(libc::SYS_getcwd, buffer.as_mut_ptr(), buffer.len()) };
+    let length = unsafe { libc::syscall(libc::SYS_getcwd, buffer.as_mut_ptr(), buffer.len()) };
     let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
     buffer.truncate(length.saturating_sub(1));
     Ok(buffer)

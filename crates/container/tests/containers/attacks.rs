@@ -15,7 +15,10 @@ pub(crate) const CASES: &[Case] = &[
     ("attacks::folder_of_the_host", folder_of_the_host),
     ("attacks::leaked_folder", leaked_folder),
     ("attacks::program_of_the_host", program_of_the_host),
-    ("attacks::tracing_a_joining_process", tracing_a_joining_process),
+    (
+        "attacks::tracing_a_joining_process",
+        tracing_a_joining_process,
+    ),
     ("attacks::dangling_links", dangling_links),
 ];
 
@@ -53,18 +56,24 @@ fn mount_in_proc() {
     let data = place.folder("data");
     let mut spec = script("cat /proc/meminfo");
     fs::write(data.join("meminfo"), "none\n").unwrap();
-    spec.mounts.push(bind(&data.join("meminfo"), "/proc/meminfo", &[]));
+    spec.mounts
+        .push(bind(&data.join("meminfo"), "/proc/meminfo", &[]));
     assert_eq!(place.run(&spec).unwrap().stdout, "none\n");
     symlink("/proc/self/attr", place.layer().join("attr")).unwrap();
-    spec.mounts.push(bind(&data.join("meminfo"), "/attr/exec", &[]));
+    spec.mounts
+        .push(bind(&data.join("meminfo"), "/attr/exec", &[]));
     let error = place.run(&spec).unwrap_err();
-    assert!(error.contains("it cannot be mounted because it is inside /proc"), "{error}");
+    assert!(
+        error.contains("it cannot be mounted because it is inside /proc"),
+        "{error}"
+    );
 }
 
 /// CVE-2024-21626: a working folder that is an open folder of the host.
 fn folder_of_the_host() {
     let place = Place::new();
-    let leaked = rustix::fs::open("/", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
+    let leaked =
+        rustix::fs::open("/", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
     for number in 0..40 {
         let mut spec = script("pwd; ls");
         spec.process.cwd = format!("/proc/self/fd/{number}").into();
@@ -81,7 +90,8 @@ fn leaked_folder() {
     let place = Place::new();
     let spec = script("echo; ln -s /proc/self/fd /link; sleep 1000");
     let running = place.start(&spec, Default::default());
-    let leaked = rustix::fs::open("/", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
+    let leaked =
+        rustix::fs::open("/", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
     for number in 0..40 {
         let mut process = process(&["ls", "-a"]);
         process.cwd = format!("/link/{number}").into();
@@ -117,7 +127,11 @@ fn program_of_the_host() {
     // The descriptor stays open for writing at what was executed, if anything can be opened.
     let mut all = spec(&["/proc/self/exe", "--case", "attacks::inside"]);
     let names = all.process.capabilities.as_mut().unwrap();
-    for names in [&mut names.bounding, &mut names.effective, &mut names.permitted] {
+    for names in [
+        &mut names.bounding,
+        &mut names.effective,
+        &mut names.permitted,
+    ] {
         names.push("CAP_SYS_PTRACE".to_owned());
     }
     // The host's libraries are not there: the program can't even start, but it is executed.
@@ -126,7 +140,10 @@ fn program_of_the_host() {
         result.is_err() || result.as_ref().is_ok_and(|outcome| outcome.code != Some(0)),
         "{result:?}"
     );
-    let error = fs::OpenOptions::new().write(true).open("/proc/self/exe").unwrap_err();
+    let error = fs::OpenOptions::new()
+        .write(true)
+        .open("/proc/self/exe")
+        .unwrap_err();
     assert!(
         matches!(
             error.raw_os_error(),
@@ -148,7 +165,12 @@ fn tracing_a_joining_process() {
         "echo; read pid; readlink /proc/$pid/exe && echo seen; readlink /proc/$pid/fd/0 && echo file; ls /proc/$pid/root/ > /dev/null && echo root; echo done",
     );
     // Not even with the right to trace others: the program file must not leak to it.
-    spec.process.capabilities.as_mut().unwrap().effective.retain(|name| name != "CAP_SYS_PTRACE");
+    spec.process
+        .capabilities
+        .as_mut()
+        .unwrap()
+        .effective
+        .retain(|name| name != "CAP_SYS_PTRACE");
     let mut running = place.start(&spec, Default::default());
     let (stdio, _ends) = pipes();
     let process = process(&["sleep", "1000"]);
@@ -163,7 +185,10 @@ fn tracing_a_joining_process() {
     .unwrap();
     created(&mut launching.reports).unwrap();
     let status = fs::read_to_string(format!("/proc/{}/status", launching.pid)).unwrap();
-    let inside = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap();
+    let inside = status
+        .lines()
+        .find_map(|line| line.strip_prefix("NSpid:"))
+        .unwrap();
     let inside = inside.split_whitespace().last().unwrap();
     crate::fixture::say(&mut running.ends, &format!("{inside}\n"));
     let mut text = String::new();

@@ -7,9 +7,13 @@ use rustix::{
     time::{ClockId, clock_gettime},
 };
 
+use rubelet_container::{NamespacesWanted, make_namespaces};
+use rubelet_oci::NamespaceKind;
+
 use crate::{
     Case,
     fixture::{Place, created, pipes, process, script, spec, started},
+    pods::from_pod,
 };
 
 pub(crate) const CASES: &[Case] = &[("bench::launch_and_exec", launch_and_exec)];
@@ -25,21 +29,40 @@ fn middle(mut times: Vec<f64>) -> f64 {
 }
 
 fn launch_and_exec() {
-    let place = Place::new();
+    let mut place = Place::new();
     let (mut creates, mut starts, mut ends) = (Vec::new(), Vec::new(), Vec::new());
-    let plain = spec(&["true"]);
-    for _ in 0..50 {
+    let begin = now();
+    let pod = make_namespaces(&NamespacesWanted {
+        net: true,
+        ipc: true,
+        uts: true,
+        ..NamespacesWanted::default()
+    });
+    let pod = pod.unwrap();
+    println!("namespaces of a pod {:.2} ms", now() - begin);
+    let mut plain = spec(&["true"]);
+    let shared = [
+        NamespaceKind::Network,
+        NamespaceKind::Ipc,
+        NamespaceKind::Uts,
+    ];
+    from_pod(&mut plain, &shared);
+    for number in 0..50 {
         let (stdio, _ends) = pipes();
+        place.overlay.upper = Some(place.folder(&format!("upper-{number}")));
+        place.overlay.work = Some(place.folder(&format!("work-{number}")));
         let begin = now();
-        let mut launching = place
-            .launch(&plain, stdio, Default::default(), None)
-            .unwrap();
+        let mut launching = place.launch(&plain, stdio, pod.joined(), None).unwrap();
         created(&mut launching.reports).unwrap();
         let is_created = now();
         rubelet_container::open_gate(launching.gate);
         started(&mut launching.reports).unwrap();
         let is_started = now();
-        waitid(WaitId::PidFd(launching.pidfd.as_fd()), WaitIdOptions::EXITED).unwrap();
+        waitid(
+            WaitId::PidFd(launching.pidfd.as_fd()),
+            WaitIdOptions::EXITED,
+        )
+        .unwrap();
         creates.push(is_created - begin);
         starts.push(is_started - is_created);
         ends.push(now() - is_started);

@@ -17,22 +17,42 @@ fn joins_everything() {
     let spec = script("hostname inside; echo > /tmp/mark; echo; sleep 1000");
     let mut spec = spec;
     let names = spec.process.capabilities.as_mut().unwrap();
-    for names in [&mut names.bounding, &mut names.effective, &mut names.permitted] {
+    for names in [
+        &mut names.bounding,
+        &mut names.effective,
+        &mut names.permitted,
+    ] {
         names.push("CAP_SYS_ADMIN".to_owned());
     }
     let running = place.start(&spec, Default::default());
     let namespaces = "for n in mnt net pid uts ipc cgroup; do readlink /proc/self/ns/$n; done; cat /proc/self/cgroup; ls /proc/self/fd";
-    let process_ = process(&["sh", "-c", &format!("ls /tmp; hostname; cat /proc/1/comm; {namespaces}")]);
+    let process_ = process(&[
+        "sh",
+        "-c",
+        &format!("ls /tmp; hostname; cat /proc/1/comm; {namespaces}"),
+    ]);
     let outcome = place.exec(&running, &spec, &process_).unwrap();
     let lines: Vec<&str> = outcome.stdout.lines().collect();
     assert_eq!(lines[..3], ["mark", "inside", "sleep"], "{outcome:?}");
-    for (line, name) in lines[3..9].iter().zip(["mnt", "net", "pid", "uts", "ipc", "cgroup"]) {
+    for (line, name) in lines[3..9]
+        .iter()
+        .zip(["mnt", "net", "pid", "uts", "ipc", "cgroup"])
+    {
         let of_init = std::fs::read_link(format!("/proc/{}/ns/{name}", running.pid)).unwrap();
         assert_eq!(*line, of_init.to_str().unwrap(), "{name}");
     }
-    let cgroups = lines.iter().filter(|line| line.contains(':') && !line.contains('['));
-    assert!(cgroups.into_iter().all(|line| line.ends_with(":/")), "{outcome:?}");
-    assert_eq!(lines[lines.len() - 4..], ["0", "1", "2", "3"], "{outcome:?}");
+    let cgroups = lines
+        .iter()
+        .filter(|line| line.contains(':') && !line.contains('['));
+    assert!(
+        cgroups.into_iter().all(|line| line.ends_with(":/")),
+        "{outcome:?}"
+    );
+    assert_eq!(
+        lines[lines.len() - 4..],
+        ["0", "1", "2", "3"],
+        "{outcome:?}"
+    );
     assert_eq!(outcome.code, Some(0));
     let mut process_ = process(&["sh", "-c", "echo err >&2; exit 9"]);
     process_.cwd = "/tmp".into();
@@ -45,7 +65,9 @@ fn failures() {
     let place = Place::new();
     let spec = script("echo; sleep 1000");
     let running = place.start(&spec, Default::default());
-    let error = place.exec(&running, &spec, &process(&["nope"])).unwrap_err();
+    let error = place
+        .exec(&running, &spec, &process(&["nope"]))
+        .unwrap_err();
     assert!(
         error.contains("exec: \"nope\": executable file not found in $PATH"),
         "{error}"
@@ -54,7 +76,9 @@ fn failures() {
     away.cwd = "/nowhere".into();
     let error = place.exec(&running, &spec, &away).unwrap_err();
     assert!(
-        error.contains("chdir to cwd (\"/nowhere\") set in config.json failed: no such file or directory"),
+        error.contains(
+            "chdir to cwd (\"/nowhere\") set in config.json failed: no such file or directory"
+        ),
         "{error}"
     );
     running.kill();
@@ -65,8 +89,13 @@ fn into_a_dead_container() {
     let spec = script("echo; sleep 1000");
     let running = place.start(&spec, Default::default());
     running.kill();
-    let error = place.exec(&running, &spec, &process(&["true"])).unwrap_err();
-    assert!(error.contains("not running") || error.contains("no such process"), "{error}");
+    let error = place
+        .exec(&running, &spec, &process(&["true"]))
+        .unwrap_err();
+    assert!(
+        error.contains("not running") || error.contains("no such process"),
+        "{error}"
+    );
     // The caller's own children are born where they were before.
     let own = |name| std::fs::read_link(format!("/proc/self/ns/{name}")).unwrap();
     assert_eq!(own("pid"), own("pid_for_children"));
@@ -76,15 +105,18 @@ fn as_another_user() {
     let place = Place::new();
     let spec = script("echo; sleep 1000");
     let running = place.start(&spec, Default::default());
-    let mut user = process(&["sh", "-c", "id -u; id -G; grep CapEff /proc/self/status; echo x > /dev/stdout"]);
+    let mut user = process(&[
+        "sh",
+        "-c",
+        "id -u; id -G; grep CapEff /proc/self/status; echo x > /dev/stdout",
+    ]);
     user.user.uid = 1000;
     user.user.gid = 1000;
     user.user.additional_gids = vec![5];
     user.no_new_privileges = true;
     let outcome = place.exec(&running, &spec, &user).unwrap();
     assert_eq!(
-        outcome.stdout,
-        "1000\n1000 5\nCapEff:\t0000000000000000\nx\n",
+        outcome.stdout, "1000\n1000 5\nCapEff:\t0000000000000000\nx\n",
         "{outcome:?}"
     );
     running.kill();

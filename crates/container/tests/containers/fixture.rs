@@ -24,7 +24,7 @@ use rustix::{
 };
 
 /// Everything that tests make begins with this.
-const PREFIX: &str = "rubelet-t-container";
+const PREFIX: &str = "rbt-container";
 
 /// What other runtimes give a container that asks for nothing.
 pub(crate) const DEFAULT_CAPABILITIES: [&str; 14] = [
@@ -73,7 +73,8 @@ impl Place {
         for applet in [
             "sh", "cat", "echo", "id", "ls", "mount", "sleep", "touch", "stat", "hostname", "ps",
             "readlink", "mkdir", "tty", "stty", "ulimit", "env", "head", "wc", "grep", "true",
-            "umount", "ip", "dd", "mknod", "chroot", "kill", "pwd", "ln", "rm", "seq", "cp", "test",
+            "umount", "ip", "dd", "mknod", "chroot", "kill", "pwd", "ln", "rm", "seq", "cp",
+            "test",
         ] {
             symlink("busybox", layer.join("bin").join(applet)).unwrap();
         }
@@ -330,10 +331,27 @@ pub(crate) fn spec(args: &[&str]) -> Spec {
             "/dev/pts",
             "devpts",
             "devpts",
-            &["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"],
+            &[
+                "nosuid",
+                "noexec",
+                "newinstance",
+                "ptmxmode=0666",
+                "mode=0620",
+                "gid=5",
+            ],
         ),
-        mount("/dev/mqueue", "mqueue", "mqueue", &["nosuid", "noexec", "nodev"]),
-        mount("/sys", "sysfs", "sysfs", &["nosuid", "noexec", "nodev", "ro"]),
+        mount(
+            "/dev/mqueue",
+            "mqueue",
+            "mqueue",
+            &["nosuid", "noexec", "nodev"],
+        ),
+        mount(
+            "/sys",
+            "sysfs",
+            "sysfs",
+            &["nosuid", "noexec", "nodev", "ro"],
+        ),
         mount(
             "/sys/fs/cgroup",
             "cgroup",
@@ -378,7 +396,10 @@ pub(crate) fn spec(args: &[&str]) -> Spec {
 }
 
 pub(crate) fn process(args: &[&str]) -> Process {
-    let names: Vec<String> = DEFAULT_CAPABILITIES.iter().map(|&one| one.to_owned()).collect();
+    let names: Vec<String> = DEFAULT_CAPABILITIES
+        .iter()
+        .map(|&one| one.to_owned())
+        .collect();
     Process {
         args: args.iter().map(|&arg| arg.to_owned()).collect(),
         env: vec!["PATH=/bin".to_owned()],

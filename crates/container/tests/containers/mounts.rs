@@ -16,8 +16,15 @@ pub(crate) const CASES: &[Case] = &[
     ("mounts::missing_source", missing_source),
     ("mounts::file_on_folder", file_on_folder),
     ("mounts::read_only_root", read_only_root),
+    (
+        "mounts::writable_folder_of_a_read_only_root",
+        writable_folder_of_a_read_only_root,
+    ),
     ("mounts::recursive_read_only", recursive_read_only),
-    ("mounts::masked_and_read_only_paths", masked_and_read_only_paths),
+    (
+        "mounts::masked_and_read_only_paths",
+        masked_and_read_only_paths,
+    ),
     ("mounts::own_cgroup", own_cgroup),
     ("mounts::layers", layers),
     ("mounts::host_is_untouched", host_is_untouched),
@@ -71,7 +78,10 @@ fn devices_of_its_own() {
     );
     spec.linux.devices = vec![device("/dev/../etc/x", 1, 3)];
     let error = place.run(&spec).unwrap_err();
-    assert!(error.contains("/dev/../etc/x is no path of a device"), "{error}");
+    assert!(
+        error.contains("/dev/../etc/x is no path of a device"),
+        "{error}"
+    );
 }
 
 fn bind_mounts() {
@@ -83,18 +93,26 @@ fn bind_mounts() {
     );
     spec.mounts.push(bind(&data, "/data", &["rw", "nosuid"]));
     spec.mounts.push(bind(&data, "/read", &["ro", "rprivate"]));
-    spec.mounts.push(bind(&data.join("file"), "/etc/one", &["ro"]));
+    spec.mounts
+        .push(bind(&data.join("file"), "/etc/one", &["ro"]));
     let outcome = place.run(&spec).unwrap();
-    assert!(outcome.stdout.starts_with("content\ncontent\n"), "{outcome:?}");
+    assert!(
+        outcome.stdout.starts_with("content\ncontent\n"),
+        "{outcome:?}"
+    );
     assert!(outcome.stdout.contains("rw,nosuid"), "{outcome:?}");
-    assert!(outcome.stderr.contains("Read-only file system"), "{outcome:?}");
+    assert!(
+        outcome.stderr.contains("Read-only file system"),
+        "{outcome:?}"
+    );
     assert_eq!(fs::read_to_string(data.join("new")).unwrap(), "more\n");
 }
 
 fn missing_source() {
     let place = Place::new();
     let mut spec = script("true");
-    spec.mounts.push(bind("/no/such/source".as_ref(), "/data", &[]));
+    spec.mounts
+        .push(bind("/no/such/source".as_ref(), "/data", &[]));
     let error = place.run(&spec).unwrap_err();
     assert_eq!(
         error,
@@ -103,7 +121,10 @@ fn missing_source() {
     spec.mounts.pop();
     spec.mounts.push(mount("/x", "nosuchfs", "none", &[]));
     let error = place.run(&spec).unwrap_err();
-    assert!(error.contains("file system nosuchfs: no such device"), "{error}");
+    assert!(
+        error.contains("file system nosuchfs: no such device"),
+        "{error}"
+    );
     spec.mounts.pop();
     spec.mounts.push(mount("/x", "tmpfs", "none", &["sise=3"]));
     let error = place.run(&spec).unwrap_err();
@@ -130,8 +151,30 @@ fn read_only_root() {
     spec.root.readonly = true;
     spec.mounts.push(bind(&data, "/data", &[]));
     let outcome = place.run(&spec).unwrap();
-    assert!(outcome.stderr.contains("/x: Read-only file system"), "{outcome:?}");
+    assert!(
+        outcome.stderr.contains("/x: Read-only file system"),
+        "{outcome:?}"
+    );
     assert_eq!(outcome.stdout, "rest\n");
+}
+
+fn writable_folder_of_a_read_only_root() {
+    let place = Place::new();
+    fs::create_dir(place.layer().join("volume")).unwrap();
+    fs::write(place.layer().join("volume/of-the-image"), "").unwrap();
+    let mut spec =
+        script("touch /x; cd /volume && touch new && ls; touch /missing/y && ls /missing");
+    spec.root.readonly = true;
+    for path in ["/volume", "/missing"] {
+        let options = ["rbind", "rw", rubelet_oci::SELF_BIND];
+        spec.mounts.push(mount(path, "bind", path, &options));
+    }
+    let outcome = place.run(&spec).unwrap();
+    assert_eq!(outcome.stdout, "new\nof-the-image\ny\n", "{outcome:?}");
+    assert!(
+        outcome.stderr.contains("/x: Read-only file system"),
+        "{outcome:?}"
+    );
 }
 
 /// A tmpfs on a folder of the host, unmounted at the end.
@@ -159,7 +202,8 @@ fn recursive_read_only() {
     );
     spec.mounts.push(bind(&data, "/a", &["ro"]));
     spec.mounts.push(bind(&data, "/b", &["rro"]));
-    spec.mounts.push(mount("/c", "bind", data.to_str().unwrap(), &["bind"]));
+    spec.mounts
+        .push(mount("/c", "bind", data.to_str().unwrap(), &["bind"]));
     let outcome = place.run(&spec).unwrap();
     assert_eq!(outcome.stdout, "written\nz\n", "{outcome:?}");
     assert_eq!(
@@ -206,9 +250,18 @@ fn own_cgroup() {
         .unwrap();
     let own = outcome.stdout.lines().filter(|line| line.contains(':'));
     assert!(own.clone().count() > 0, "{outcome:?}");
-    assert!(own.into_iter().all(|line| line.ends_with(":/")), "{outcome:?}");
-    assert!(outcome.stderr.contains("Read-only file system"), "{outcome:?}");
-    assert!(outcome.stdout.lines().any(|line| line == "1"), "{outcome:?}");
+    assert!(
+        own.into_iter().all(|line| line.ends_with(":/")),
+        "{outcome:?}"
+    );
+    assert!(
+        outcome.stderr.contains("Read-only file system"),
+        "{outcome:?}"
+    );
+    assert!(
+        outcome.stdout.lines().any(|line| line == "1"),
+        "{outcome:?}"
+    );
 }
 
 fn layers() {
@@ -223,7 +276,9 @@ fn layers() {
     let odd = place.folder("o,d:d\\");
     fs::write(odd.join("odd"), "odd").unwrap();
     place.overlay.lower.push(odd);
-    let outcome = place.run(&script("cat /etc/which /odd; echo x > /etc/which")).unwrap();
+    let outcome = place
+        .run(&script("cat /etc/which /odd; echo x > /etc/which"))
+        .unwrap();
     assert_eq!(outcome.stdout, "3odd", "{outcome:?}");
     let upper = place.overlay.upper.clone().unwrap();
     assert_eq!(fs::read_to_string(upper.join("etc/which")).unwrap(), "x\n");
@@ -244,7 +299,10 @@ fn long_paths() {
         place.overlay.lower.push(layer);
     }
     place.overlay.lower.push(deep.join("bottom"));
-    for (name, path) in [("upper", &mut place.overlay.upper), ("work", &mut place.overlay.work)] {
+    for (name, path) in [
+        ("upper", &mut place.overlay.upper),
+        ("work", &mut place.overlay.work),
+    ] {
         let folder = deep.join(name);
         fs::create_dir(&folder).unwrap();
         *path = Some(folder);
@@ -258,16 +316,28 @@ fn host_is_untouched() {
     let place = Place::new();
     let before = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let namespaces = || {
-        ["mnt", "net", "pid", "pid_for_children", "uts", "ipc", "cgroup", "user"].map(|name| {
-            fs::read_link(format!("/proc/self/ns/{name}")).unwrap()
-        })
+        [
+            "mnt",
+            "net",
+            "pid",
+            "pid_for_children",
+            "uts",
+            "ipc",
+            "cgroup",
+            "user",
+        ]
+        .map(|name| fs::read_link(format!("/proc/self/ns/{name}")).unwrap())
     };
     let own = namespaces();
     let outcome = place.run(&script("cat /proc/self/mountinfo")).unwrap();
     let dir = place.dir.path().to_str().unwrap();
     // The layers' paths are in the overlay's options; nothing else of the host is to be seen.
     let mounts: Vec<&str> = outcome.stdout.lines().collect();
-    assert!(mounts.iter().all(|line| line.contains("overlay") || !line.contains(dir)));
+    assert!(
+        mounts
+            .iter()
+            .all(|line| line.contains("overlay") || !line.contains(dir))
+    );
     assert!(outcome.stdout.contains(" / / rw"), "{outcome:?}");
     assert_eq!(namespaces(), own);
     assert_eq!(fs::read_dir(place.at()).unwrap().count(), 0);
@@ -279,6 +349,9 @@ fn host_is_untouched() {
 fn propagation() {
     let place = Place::new();
     let data = place.folder("data");
+    // On most machines everything is shared.
+    rubelet_host::mount::bind(&data, &data).unwrap();
+    rustix::mount::mount_change(&data, rustix::mount::MountPropagationFlags::PRIVATE).unwrap();
     let mut spec = script("true");
     spec.mounts.push(bind(&data, "/data", &["rshared"]));
     let error = place.run(&spec).unwrap_err();
@@ -286,7 +359,10 @@ fn propagation() {
     spec.mounts.pop();
     spec.mounts.push(bind(&data, "/data", &["rslave"]));
     let error = place.run(&spec).unwrap_err();
-    assert!(error.contains("but it is not a shared or slave mount"), "{error}");
+    assert!(
+        error.contains("but it is not a shared or slave mount"),
+        "{error}"
+    );
 
     rubelet_host::mount::make_rshared(&data).unwrap();
     fs::create_dir(data.join("in")).unwrap();
@@ -296,7 +372,11 @@ fn propagation() {
          mount -t tmpfs none /slave/in/c; echo; read go; ls /slave/in /private/in; umount /shared/out",
     );
     let names = spec.process.capabilities.as_mut().unwrap();
-    for names in [&mut names.bounding, &mut names.effective, &mut names.permitted] {
+    for names in [
+        &mut names.bounding,
+        &mut names.effective,
+        &mut names.permitted,
+    ] {
         names.push("CAP_SYS_ADMIN".to_owned());
     }
     spec.mounts.push(bind(&data, "/shared", &["rshared"]));

@@ -66,7 +66,11 @@ fn shared_namespaces() {
     );
     from_pod(
         &mut spec,
-        &[NamespaceKind::Network, NamespaceKind::Ipc, NamespaceKind::Uts],
+        &[
+            NamespaceKind::Network,
+            NamespaceKind::Ipc,
+            NamespaceKind::Uts,
+        ],
     );
     for _ in 0..2 {
         let outcome = place.run_in(&spec, pod.joined(), None).unwrap();
@@ -92,7 +96,9 @@ fn shared_processes() {
     let lines: Vec<&str> = outcome.stdout.lines().collect();
     assert_eq!(lines[..2], ["pause", "1"], "{outcome:?}");
     assert!(lines[2].parse::<u32>().unwrap() > 2);
-    let outcome = place.exec(&first, &spec, &process(&["cat", "/proc/1/comm"])).unwrap();
+    let outcome = place
+        .exec(&first, &spec, &process(&["cat", "/proc/1/comm"]))
+        .unwrap();
     assert_eq!(outcome.stdout, "pause\n");
     // Nothing of this program is left in the pause process: no descriptor, no zombie.
     let of_pause = |name: &str| format!("/proc/{}/{name}", pause.pid);
@@ -160,7 +166,8 @@ fn refusals() {
     assert!(refused(&wanted).contains("vm.swappiness belongs to no namespace"));
     wanted.sysctls = BTreeMap::from([("net.ipv4.no_such".to_owned(), "1".to_owned())]);
     assert!(
-        refused(&wanted).contains("cannot set the kernel parameter net.ipv4.no_such to \"1\": no such file"),
+        refused(&wanted)
+            .contains("cannot set the kernel parameter net.ipv4.no_such to \"1\": no such file"),
         "{}",
         refused(&wanted)
     );

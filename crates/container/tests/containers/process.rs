@@ -10,7 +10,10 @@ use crate::{
 pub(crate) const CASES: &[Case] = &[
     ("process::says_hello_and_ends", says_hello_and_ends),
     ("process::missing_program", missing_program),
-    ("process::program_of_another_machine", program_of_another_machine),
+    (
+        "process::program_of_another_machine",
+        program_of_another_machine,
+    ),
     ("process::user_and_groups", user_and_groups),
     ("process::capabilities", capabilities),
     ("process::no_new_privileges", no_new_privileges),
@@ -59,7 +62,10 @@ fn program_of_another_machine() {
     std::fs::write(&file, b"\x7fELFnothing").unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
     let error = place.run(&spec(&["strange"])).unwrap_err();
-    assert!(error.contains("exec /bin/strange: exec format error"), "{error}");
+    assert!(
+        error.contains("exec /bin/strange: exec format error"),
+        "{error}"
+    );
 }
 
 fn user_and_groups() {
@@ -158,12 +164,24 @@ fn limits() {
     spec.process.rlimits = vec![limit(1 << 29, 1 << 29)];
     let outcome = place.run(&spec).unwrap();
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let told = outcome
+        .warnings
+        .iter()
+        .any(|one| one.contains("cannot raise RLIMIT_NOFILE above"));
+    assert_eq!(
+        told,
+        !outcome.stdout.contains(&(1 << 29).to_string()),
+        "{outcome:?}"
+    );
     spec.process.rlimits = vec![Rlimit {
         kind: "RLIMIT_SLEEP".to_owned(),
         ..Rlimit::default()
     }];
     let error = place.run(&spec).unwrap_err();
-    assert!(error.contains("unknown resource limit \"RLIMIT_SLEEP\""), "{error}");
+    assert!(
+        error.contains("unknown resource limit \"RLIMIT_SLEEP\""),
+        "{error}"
+    );
 }
 
 fn oom_score() {
@@ -230,17 +248,21 @@ fn seccomp() {
 fn inherits_nothing() {
     let place = Place::new();
     // Open without close-on-exec, as a careless library would.
-    let leaked = rustix::fs::open("/", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
-    let outcome = place
-        .run(&spec(&["ls", "/proc/self/fd"]))
-        .unwrap();
+    let leaked =
+        rustix::fs::open("/", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
+    let outcome = place.run(&spec(&["ls", "/proc/self/fd"])).unwrap();
     drop(leaked);
     let words: Vec<&str> = outcome.stdout.split_whitespace().collect();
     // The fourth is the folder that `ls` reads.
     assert_eq!(words, ["0", "1", "2", "3"], "{outcome:?}");
-    let outcome = place.run(&spec(&["grep", "-E", "Sig(Blk|Ign)", "/proc/self/status"])).unwrap();
+    let outcome = place
+        .run(&spec(&["grep", "-E", "Sig(Blk|Ign)", "/proc/self/status"]))
+        .unwrap();
     let words: Vec<&str> = outcome.stdout.split_whitespace().collect();
-    assert_eq!(words, ["SigBlk:", "0000000000000000", "SigIgn:", "0000000000000000"]);
+    assert_eq!(
+        words,
+        ["SigBlk:", "0000000000000000", "SigIgn:", "0000000000000000"]
+    );
 }
 
 fn unopened_gate() {

@@ -51,7 +51,11 @@ fn of_a_container() {
         .write_all(b"word\n")
         .unwrap();
     let text = read(master);
-    waitid(WaitId::PidFd(launching.pidfd.as_fd()), WaitIdOptions::EXITED).unwrap();
+    waitid(
+        WaitId::PidFd(launching.pidfd.as_fd()),
+        WaitIdOptions::EXITED,
+    )
+    .unwrap();
     for line in ["/dev/pts/0", "20 30", "got word", "88:0", "t", "c"] {
         assert!(text.lines().any(|one| one == line), "{line}: {text}");
     }
@@ -76,9 +80,15 @@ fn of_an_exec() {
     open_gate(launching.gate);
     started(&mut launching.reports).unwrap();
     let text = read(console.unwrap());
-    let ended = waitid(WaitId::PidFd(launching.pidfd.as_fd()), WaitIdOptions::EXITED);
+    let ended = waitid(
+        WaitId::PidFd(launching.pidfd.as_fd()),
+        WaitIdOptions::EXITED,
+    );
     assert_eq!(text, "/dev/pts/0\r\n20 30\r\n");
-    assert_eq!(ended.unwrap().unwrap().terminating_signal(), Some(libc::SIGINT));
+    assert_eq!(
+        ended.unwrap().unwrap().terminating_signal(),
+        Some(libc::SIGINT)
+    );
 }
 
 fn without_devpts() {

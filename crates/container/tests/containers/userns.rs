@@ -15,12 +15,18 @@ use crate::{
 };
 
 pub(crate) const CASES: &[Case] = &[
-    ("userns::root_inside_is_nobody_outside", root_inside_is_nobody_outside),
+    (
+        "userns::root_inside_is_nobody_outside",
+        root_inside_is_nobody_outside,
+    ),
     ("userns::volumes", volumes),
     ("userns::exec_and_terminal", exec_and_terminal),
     ("userns::failures_are_told", failures_are_told),
     ("userns::shared_processes", shared_processes),
-    ("userns::privileges_end_at_the_pod", privileges_end_at_the_pod),
+    (
+        "userns::privileges_end_at_the_pod",
+        privileges_end_at_the_pod,
+    ),
 ];
 
 const FIRST: u32 = 600_000;
@@ -44,7 +50,11 @@ fn pod(pid: bool) -> PodNamespaces {
             gids: ids(),
         }),
         hostname: "pod".to_owned(),
-        sysctls: [("net.ipv4.ip_unprivileged_port_start".to_owned(), "0".to_owned())].into(),
+        sysctls: [(
+            "net.ipv4.ip_unprivileged_port_start".to_owned(),
+            "0".to_owned(),
+        )]
+        .into(),
     })
     .unwrap()
 }
@@ -72,7 +82,11 @@ fn root_inside_is_nobody_outside() {
     let place = Place::new();
     let pod = pod(false);
     // A folder that only root can enter: the layers' owner is root inside, too.
-    fs::set_permissions(place.layer().join("root"), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::set_permissions(
+        place.layer().join("root"),
+        fs::Permissions::from_mode(0o700),
+    )
+    .unwrap();
     let spec = in_pod(script(
         "id -u; cat /proc/self/uid_map; stat -c '%u:%g %n' / /bin/busybox /root /dev/null /dev /dev/pts /dev/mqueue /proc/self; \
          echo x > /root/new; ls /root; echo y > /dev/null; hostname; echo out > /dev/stdout; \
@@ -83,7 +97,14 @@ fn root_inside_is_nobody_outside() {
     assert_eq!(lines.next(), Some("0"), "{outcome:?}");
     let map: Vec<&str> = lines.next().unwrap().split_whitespace().collect();
     assert_eq!(map, ["0", "600000", "65536"]);
-    for path in ["/", "/bin/busybox", "/root", "/dev/null", "/dev", "/dev/pts"] {
+    for path in [
+        "/",
+        "/bin/busybox",
+        "/root",
+        "/dev/null",
+        "/dev",
+        "/dev/pts",
+    ] {
         assert_eq!(lines.next().unwrap(), format!("0:0 {path}"), "{outcome:?}");
     }
     assert_eq!(lines.nth(2), Some("new"), "{outcome:?}");
@@ -106,7 +127,8 @@ fn volumes() {
     let mut spec = in_pod(script(
         "stat -c '%u:%g' /mapped/file /plain/file /other/file; echo new > /mapped/new; echo > /plain/new",
     ));
-    spec.mounts.push(bind(&data, "/mapped", &["idmap", "rprivate"]));
+    spec.mounts
+        .push(bind(&data, "/mapped", &["idmap", "rprivate"]));
     spec.mounts.push(bind(&data, "/plain", &["rprivate"]));
     let mut other = bind(&data, "/other", &["ridmap", "ro"]);
     let ids = vec![IdMapping {
@@ -118,8 +140,14 @@ fn volumes() {
     other.gid_mappings = ids;
     spec.mounts.push(other);
     let outcome = place.run_in(&spec, pod.joined(), None).unwrap();
-    assert_eq!(outcome.stdout, "1000:1000\n65534:65534\n7:7\n", "{outcome:?}");
-    assert!(outcome.stderr.contains("/plain/new: Permission denied"), "{outcome:?}");
+    assert_eq!(
+        outcome.stdout, "1000:1000\n65534:65534\n7:7\n",
+        "{outcome:?}"
+    );
+    assert!(
+        outcome.stderr.contains("/plain/new: Permission denied"),
+        "{outcome:?}"
+    );
     assert_eq!(fs::metadata(data.join("new")).unwrap().uid(), 0);
 }
 
@@ -128,7 +156,11 @@ fn exec_and_terminal() {
     let pod = pod(false);
     let spec = in_pod(script("echo; sleep 1000"));
     let running = place.start(&spec, pod.joined());
-    let mut user = process(&["sh", "-c", "id -u; grep CapEff /proc/self/status; echo x > /dev/stderr"]);
+    let mut user = process(&[
+        "sh",
+        "-c",
+        "id -u; grep CapEff /proc/self/status; echo x > /dev/stderr",
+    ]);
     user.user.uid = 1000;
     let outcome = place.exec(&running, &spec, &user).unwrap();
     assert_eq!(
@@ -136,7 +168,9 @@ fn exec_and_terminal() {
         "{outcome:?}"
     );
     assert_eq!(outcome.stderr, "x\n");
-    let outcome = place.exec(&running, &spec, &process(&["id", "-u"])).unwrap();
+    let outcome = place
+        .exec(&running, &spec, &process(&["id", "-u"]))
+        .unwrap();
     assert_eq!(outcome.stdout, "0\n");
     let stat = fs::metadata(format!("/proc/{}", running.pid)).unwrap();
     assert_eq!(stat.uid(), FIRST);
@@ -149,17 +183,27 @@ fn failures_are_told() {
     let mut spec = in_pod(script("true"));
     spec.process.args = vec!["nope".to_owned()];
     let error = place.run_in(&spec, pod.joined(), None).unwrap_err();
-    assert!(error.contains("executable file not found in $PATH"), "{error}");
+    assert!(
+        error.contains("executable file not found in $PATH"),
+        "{error}"
+    );
     spec.mounts.push(bind("/no/such".as_ref(), "/data", &[]));
     let error = place.run_in(&spec, pod.joined(), None).unwrap_err();
-    assert!(error.ends_with("at \"/data\": no such file or directory"), "{error}");
+    assert!(
+        error.ends_with("at \"/data\": no such file or directory"),
+        "{error}"
+    );
     spec.mounts.pop();
     spec.process.args = vec!["true".to_owned()];
     spec.process.user.uid = 100_000;
     let error = place.run_in(&spec, pod.joined(), None).unwrap_err();
-    assert!(error.contains("not mapped in the pod's user namespace"), "{error}");
+    assert!(
+        error.contains("not mapped in the pod's user namespace"),
+        "{error}"
+    );
     spec.process.user.uid = 0;
-    spec.mounts.push(bind("/tmp".as_ref(), "/data", &["rshared"]));
+    spec.mounts
+        .push(bind("/tmp".as_ref(), "/data", &["rshared"]));
     let error = place.run_in(&spec, pod.joined(), None).unwrap_err();
     assert!(error.contains("can't propagate to the host"), "{error}");
 }
@@ -173,7 +217,11 @@ fn shared_processes() {
     let outcome = place.run_in(&spec, pod.joined(), None).unwrap();
     assert_eq!(outcome.stdout.lines().next(), Some("pause"), "{outcome:?}");
     // What the pause process executes is no business of a container's.
-    assert!(outcome.stderr.contains("/proc/1/exe: Permission denied") || outcome.stderr.contains("cannot read link"), "{outcome:?}");
+    assert!(
+        outcome.stderr.contains("/proc/1/exe: Permission denied")
+            || outcome.stderr.contains("cannot read link"),
+        "{outcome:?}"
+    );
 }
 
 fn privileges_end_at_the_pod() {
@@ -187,11 +235,20 @@ fn privileges_end_at_the_pod() {
     spec.linux.readonly_paths.clear();
     spec.process.oom_score_adj = Some(555);
     let names = spec.process.capabilities.as_mut().unwrap();
-    for names in [&mut names.bounding, &mut names.effective, &mut names.permitted] {
+    for names in [
+        &mut names.bounding,
+        &mut names.effective,
+        &mut names.permitted,
+    ] {
         names.push("CAP_SYS_ADMIN".to_owned());
     }
     let outcome = place.run_in(&spec, pod.joined(), None).unwrap();
     assert_eq!(outcome.stdout, "mounted\n555\n", "{outcome:?}");
-    assert!(outcome.stderr.contains("mknod: /tmp/x: Operation not permitted"), "{outcome:?}");
+    assert!(
+        outcome
+            .stderr
+            .contains("mknod: /tmp/x: Operation not permitted"),
+        "{outcome:?}"
+    );
     assert!(outcome.stderr.contains("drop_caches"), "{outcome:?}");
 }

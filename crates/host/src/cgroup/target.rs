@@ -48,10 +48,20 @@ pub enum TargetError {
 /// An open cgroup.
 #[derive(Debug)]
 pub struct CgroupTarget {
+    /// `tasks` of each hierarchy of version 1. A process that moves its only thread through it
+    /// takes no lock of the whole machine, which `cgroup.procs` does: that costs up to 15 ms.
+    tasks: Vec<File>,
+    /// The cgroup in the unified hierarchy, where there is one.
+    unified: Option<Unified>,
     /// `cgroup.procs` of each hierarchy.
     procs: Vec<File>,
-    /// Folder of the cgroup on version 2.
-    dir: Option<OwnedFd>,
+}
+
+#[derive(Debug)]
+struct Unified {
+    dir: OwnedFd,
+    /// Which of the files is its own.
+    procs: usize,
 }
 
 impl CgroupFs {
@@ -73,31 +83,56 @@ impl CgroupFs {
     /// # Errors
     /// It isn't there in some hierarchy, or can't hold processes.
     pub fn target(&self, path: &CgroupPath) -> Result<CgroupTarget, TargetError> {
-        let mut procs = Vec::with_capacity(self.hierarchies.len());
+        let mut target = CgroupTarget {
+            tasks: Vec::with_capacity(self.hierarchies.len()),
+            unified: None,
+            procs: Vec::with_capacity(self.hierarchies.len()),
+        };
         for hierarchy in &self.hierarchies {
             let dir = hierarchy.dir(path);
-            if self.layout == CgroupLayout::V2 {
-                check_type(&dir)?;
+            // Only the unified hierarchy has no controllers of version 1.
+            if hierarchy.controllers.is_empty() {
+                if self.layout == CgroupLayout::V2 {
+                    check_type(&dir)?;
+                }
+                target.unified = Some(Unified {
+                    dir: open_dir(&dir)?,
+                    procs: target.procs.len(),
+                });
+            } else {
+                target.tasks.push(open_file(dir.join("tasks"))?);
             }
-            procs.push(open_procs(&dir)?);
+            target.procs.push(open_file(dir.join("cgroup.procs"))?);
         }
-        let dir = match (self.layout, self.hierarchies.first()) {
-            (CgroupLayout::V2, Some(hierarchy)) => Some(open_dir(&hierarchy.dir(path))?),
-            _ => None,
-        };
-        Ok(CgroupTarget { procs, dir })
+        Ok(target)
     }
 }
 
 impl CgroupTarget {
-    /// Puts the calling process into the cgroup, in every hierarchy. Allocates nothing and takes no
-    /// lock, so that it may be called between a fork and an exec.
+    /// Puts the calling process, which must have one thread only, into the cgroup, in every
+    /// hierarchy. Allocates nothing and takes no lock, so that it may be called between a fork and
+    /// an exec.
     ///
     /// # Errors
     /// The kernel refuses: ENOSPC for a cpuset without processors, EAGAIN where `pids.max` is
     /// reached, EBUSY where version 2 has processes further down only.
     pub fn join_self(&self) -> io::Result<()> {
-        self.write(b"0")
+        self.join_rest()?;
+        if let Some(unified) = &self.unified {
+            rustix::io::write(&self.procs[unified.procs], b"0")?;
+        }
+        Ok(())
+    }
+
+    /// As [`Self::join_self`], for a process that began in [`Self::dir`]: the other hierarchies.
+    ///
+    /// # Errors
+    /// As [`Self::join_self`].
+    pub fn join_rest(&self) -> io::Result<()> {
+        for file in &self.tasks {
+            rustix::io::write(file, b"0")?;
+        }
+        Ok(())
     }
 
     /// Puts a process into the cgroup, in every hierarchy.
@@ -105,20 +140,18 @@ impl CgroupTarget {
     /// # Errors
     /// As [`Self::join_self`]; ESRCH if there is no such process any more.
     pub fn add(&self, pid: i32) -> io::Result<()> {
-        self.write(pid.to_string().as_bytes())
-    }
-
-    /// The folder on version 2, for a `clone3` with CLONE_INTO_CGROUP; `None` on version 1.
-    #[must_use]
-    pub fn dir(&self) -> Option<BorrowedFd<'_>> {
-        self.dir.as_ref().map(AsFd::as_fd)
-    }
-
-    fn write(&self, text: &[u8]) -> io::Result<()> {
         for file in &self.procs {
-            rustix::io::write(file, text)?;
+            rustix::io::write(file, pid.to_string().as_bytes())?;
         }
         Ok(())
+    }
+
+    /// The folder in the unified hierarchy, for a `clone3` with CLONE_INTO_CGROUP; `None` where only
+    /// version 1 is mounted. A process that begins there still has to [join](Self::join_rest) the
+    /// other hierarchies.
+    #[must_use]
+    pub fn dir(&self) -> Option<BorrowedFd<'_>> {
+        self.unified.as_ref().map(|unified| unified.dir.as_fd())
     }
 }
 
@@ -137,8 +170,7 @@ fn check_type(dir: &Path) -> Result<(), TargetError> {
     }
 }
 
-fn open_procs(dir: &Path) -> Result<File, TargetError> {
-    let file = dir.join("cgroup.procs");
+fn open_file(file: PathBuf) -> Result<File, TargetError> {
     let opened = OpenOptions::new().write(true).open(&file);
     opened.map_err(|source| TargetError::Open { file, source })
 }

@@ -14,7 +14,7 @@ pub(super) fn path(text: &str) -> CgroupPath {
 
 pub(super) fn temp() -> tempfile::TempDir {
     tempfile::Builder::new()
-        .prefix("rubelet-t")
+        .prefix("rbt-host-")
         .tempdir()
         .unwrap()
 }
@@ -315,7 +315,7 @@ pub(super) fn real(test: &str) -> Option<(CgroupFs, CgroupPath)> {
             return None;
         }
     };
-    let top = path(&format!("/rubelet-t-{}-{test}", std::process::id()));
+    let top = path(&format!("/rbt-host-{}-{test}", std::process::id()));
     match fs.ensure(&top) {
         Ok(()) => Some((fs, top)),
         Err(error) => {
@@ -439,7 +439,7 @@ fn frozen_processes_stand_still_and_are_killed_all_the_same() {
     };
     let container = top.join("c").unwrap();
     let target = cgroups.create(&container).unwrap();
-    assert_eq!(target.dir().is_some(), cgroups.layout() == CgroupLayout::V2);
+    assert_eq!(target.dir().is_some(), cgroups.layout() != CgroupLayout::V1);
     let mut child = Command::new("sleep").arg("600").spawn().unwrap();
     target.add(child.id().cast_signed()).unwrap();
     let patience = std::time::Duration::from_secs(10);

@@ -162,7 +162,7 @@ fn encode(kind: u8, to: u32, signature: &str, error: Option<&str>, body: &Writer
 /// systemd on a socket in a folder of the test.
 fn socket(bus: bool) -> (tempfile::TempDir, UnixListener, Systemd) {
     let dir = tempfile::Builder::new()
-        .prefix("rubelet-t")
+        .prefix("rbt-host-")
         .tempdir()
         .unwrap();
     let socket = dir.path().join("bus");
@@ -333,7 +333,7 @@ fn the_private_socket_is_not_greeted_as_a_bus() {
 #[test]
 fn systemd_is_found_by_its_sign_and_its_sockets() {
     let dir = tempfile::Builder::new()
-        .prefix("rubelet-t")
+        .prefix("rbt-host-")
         .tempdir()
         .unwrap();
     assert_eq!(Systemd::find_below(dir.path()), None);
@@ -379,7 +379,7 @@ impl Bus {
     /// `None` where the program is missing.
     fn start() -> Option<Self> {
         let dir = tempfile::Builder::new()
-            .prefix("rubelet-t")
+            .prefix("rbt-host-")
             .tempdir()
             .unwrap();
         let config = format!(
@@ -457,7 +457,7 @@ fn a_real_systemd_keeps_a_scope_with_its_limits() {
         return;
     };
     let cgroups = crate::CgroupFs::detect(Path::new("/sys/fs/cgroup")).unwrap();
-    let name = format!("rubelet-t-{}", std::process::id());
+    let name = format!("rbt-host-{}", std::process::id());
     let unit = format!("{name}.scope");
     let slice = "rubelet-tests.slice";
     let path = format!("/rubelet.slice/{slice}/{unit}");

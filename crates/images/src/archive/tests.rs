@@ -113,7 +113,7 @@ fn system_tar(dir: &std::path::Path, options: &[&str]) -> Vec<u8> {
 #[test]
 fn each_form_that_gnu_tar_writes_is_read() {
     let dir = tempfile::Builder::new()
-        .prefix("rubelet-t")
+        .prefix("rbt-images-")
         .tempdir()
         .unwrap();
     let deep = dir.path().join("d".repeat(90)).join("e".repeat(90));
@@ -144,7 +144,7 @@ fn each_form_that_gnu_tar_writes_is_read() {
 fn sparse_files_keep_their_holes() {
     use std::os::unix::fs::FileExt as _;
     let dir = tempfile::Builder::new()
-        .prefix("rubelet-t")
+        .prefix("rbt-images-")
         .tempdir()
         .unwrap();
     let file = std::fs::File::create(dir.path().join("sparse")).unwrap();

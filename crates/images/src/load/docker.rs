@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::{Archived, ArchivedLayer, read_config, source::Source};
+use super::{Archived, ArchivedLayer, of_image, read_config, source::Source};
 use crate::{LoadError, Reference};
 
 /// The most bytes of a document.
@@ -26,14 +26,7 @@ pub(super) fn find(
     path: &Path,
     found: &mut Vec<Archived>,
 ) -> Result<(), LoadError> {
-    let of_image = |image: &str| {
-        let (path, image) = (path.to_owned(), image.to_owned());
-        move |source| LoadError::Image {
-            path,
-            image,
-            source,
-        }
-    };
+    let of_image = |image: &str| of_image(path, image);
     let bytes = source.read("manifest.json", MOST);
     let bytes = bytes.map_err(of_image("manifest.json"))?;
     let items: Vec<Item> = serde_json::from_slice(&bytes).map_err(|error| LoadError::Form {

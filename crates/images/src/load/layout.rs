@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use super::{Archived, ArchivedLayer, read_config, source::Source};
+use super::{Archived, ArchivedLayer, of_image, read_config, source::Source};
 use crate::{
     Digest, LoadError, PullError, PullErrorKind, Reference,
     manifest::{self, Descriptor, Document, Manifest},
@@ -25,14 +25,7 @@ pub(super) fn find(
     platform: &Platform,
     path: &Path,
 ) -> Result<Vec<Archived>, LoadError> {
-    let of_image = |image: &str| {
-        let (path, image) = (path.to_owned(), image.to_owned());
-        move |source| LoadError::Image {
-            path,
-            image,
-            source,
-        }
-    };
+    let of_image = |image: &str| of_image(path, image);
     let index = source.read("index.json", MOST);
     let index = index.map_err(of_image("index.json"))?;
     let document = manifest::parse(&index, None).map_err(PullError::from);

@@ -58,6 +58,12 @@ impl Source {
             let folder = rustix::fs::open(path, flags, Mode::empty());
             return folder.map(Self::Folder).map_err(|error| read(error.into()));
         }
+        if !meta.is_file() {
+            return Err(LoadError::Form {
+                path: path.to_owned(),
+                why: "it is neither a file nor a folder".into(),
+            });
+        }
         let file = File::open(path).map_err(read)?;
         let limits = &store.settings().limits.unpack;
         let (mut file, plain) = if unpack::is_compressed(&file).map_err(read)? {

@@ -17,11 +17,12 @@ use tokio::{sync::Mutex, time::timeout};
 use super::{
     body::Body,
     origin::{Origin, host_of, is_loopback},
+    proxy::Route,
     tls,
 };
 use crate::{ImageSettings, Limits, PullError, PullErrorKind};
 
-type HttpClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+type HttpClient = Client<HttpsConnector<Route>, Full<Bytes>>;
 
 /// Another request may use a connection that was idle for so long.
 const IDLE: Duration = Duration::from_secs(15);
@@ -65,7 +66,7 @@ impl Transport {
                 .with_tls_config(tls)
                 .https_or_http()
                 .enable_http1()
-                .wrap_connector(tcp);
+                .wrap_connector(Route::new(tcp, &settings.proxy));
             Client::builder(TokioExecutor::new())
                 .pool_timer(TokioTimer::new())
                 .pool_idle_timeout(IDLE)

@@ -85,8 +85,14 @@ impl Folders {
 
     /// A path in `ingest` that nobody else has. The folder is emptied when the store opens.
     pub(crate) fn unused(&self) -> PathBuf {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.ingest().join(number.to_string())
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let path = self.ingest().join(number.to_string());
+            // Something from before may be there that could not be removed.
+            if fs::symlink_metadata(&path).is_err() {
+                return path;
+            }
+        }
     }
 }
 

@@ -78,13 +78,8 @@ impl ImageStore {
 
     fn sweep_ingest(&self) -> Result<(), OpenError> {
         let ingest = self.folders.ingest();
-        for (_, path) in entries(&ingest)? {
-            tree::remove(&path).map_err(|source| OpenError::Disk {
-                step: "remove",
-                path: path.clone(),
-                source,
-            })?;
-        }
+        // What can't be removed takes space, but keeps nobody from working.
+        discard(entries(&ingest)?.into_iter().map(|(_, path)| path));
         Ok(())
     }
 
@@ -122,6 +117,11 @@ impl ImageStore {
     fn find_images(&self, state: &mut State) -> Result<(), OpenError> {
         let mut records = Vec::new();
         for (name, path) in entries(&self.folders.images())? {
+            if name.starts_with('.') && name.ends_with(".tmp") {
+                // Of a record that was being written.
+                discard([path]);
+                continue;
+            }
             let Some(id) = name
                 .strip_suffix(".json")
                 .filter(|_| !name.starts_with('.'))

@@ -185,17 +185,29 @@ impl ImageStore {
 
     /// Forgets a root file system, and the layers with it that nobody else uses.
     fn forget_snapshot(&self, container_id: &str) {
-        let one_at_a_time = self.disk();
-        let mut state = self.state();
-        let Some(snapshot) = state.snapshots.remove(container_id) else {
-            return;
+        let (layers, is_last) = {
+            let mut state = self.state();
+            let Some(snapshot) = state.snapshots.remove(container_id) else {
+                return;
+            };
+            state.release(&snapshot.layers, Instant::now());
+            let is_unused = |layer| {
+                state
+                    .layers
+                    .get(layer)
+                    .is_some_and(|layer| layer.holds == 0)
+            };
+            let is_last = snapshot.layers.iter().any(is_unused);
+            (snapshot.layers, is_last)
         };
-        state.release(&snapshot.layers, Instant::now());
-        let unused = state.take_unused(&snapshot.layers);
-        drop(state);
-        let trash = self.set_layers_aside(&unused);
-        drop(one_at_a_time);
-        discard(trash);
+        // Mostly there is the image, and nobody is kept waiting for the disk.
+        if is_last {
+            let one_at_a_time = self.disk();
+            let unused = self.state().take_unused(&layers);
+            let trash = self.set_layers_aside(&unused);
+            drop(one_at_a_time);
+            discard(trash);
+        }
     }
 }
 

@@ -202,6 +202,7 @@ async fn half_things_are_thrown_away() {
     let text = fs::read(&record).unwrap();
     fs::write(&record, &text[..text.len() / 2]).unwrap();
     fs::create_dir_all(dir.path().join("ingest/7/fs/deep")).unwrap();
+    fs::write(dir.path().join("images/.x.json.tmp"), "half").unwrap();
     drop(store);
     let store = open(dir.path()).await;
     let found: Vec<_> = store.list().iter().map(|image| image.id.clone()).collect();
@@ -410,4 +411,51 @@ async fn folders_without_an_entry_keep_the_attributes_from_below() {
     store.remove_rootfs("c").await.unwrap();
     store.remove("r.test/a:1").await.unwrap();
     assert_eq!(layers(&store), 0);
+}
+
+#[tokio::test]
+async fn a_full_disk_is_told_and_leaves_nothing_half() {
+    if !is_root() {
+        return;
+    }
+    let dir = folder();
+    let disk = dir.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let flags = rustix::mount::MountFlags::empty();
+    rustix::mount::mount("tmpfs", &disk, "tmpfs", flags, c"size=2m").unwrap();
+    let store = open(&disk).await;
+    load(&store, "r.test/small:1", &[layer(&[("x", "1")])], "small").await;
+    let mut blobs = Blobs::default();
+    let content = "0123456789abcdef".repeat(1 << 18);
+    let large = [layer(&[("y", "1")]), layer(&[("large", &content)])];
+    let image = blobs.image(&large, &Platform::host(), "large");
+    let layout = dir.path().join("layout");
+    blobs.layout(&layout, &[("r.test/large:1", image)]);
+    let failed = store
+        .load(LoadRequest {
+            path: layout,
+            name: None,
+        })
+        .await;
+    let left = (names(&disk.join("ingest")), store.list().len());
+    drop(store);
+    let store = open(&disk).await;
+    let found: Vec<_> = store
+        .list()
+        .iter()
+        .flat_map(|image| image.repo_tags.clone())
+        .collect();
+    drop(store);
+    rustix::mount::unmount(&disk, rustix::mount::UnmountFlags::DETACH).unwrap();
+    let crate::LoadError::Image { source, .. } = failed.unwrap_err() else {
+        panic!()
+    };
+    assert_eq!(
+        source.kind(),
+        crate::PullErrorKind::NoSpace,
+        "{}",
+        rubelet_base::ErrorChain(&source)
+    );
+    assert_eq!(left, (vec![], 1));
+    assert_eq!(found, ["r.test/small:1"]);
 }

@@ -3,7 +3,10 @@
 use std::{
     ffi::CString,
     io::Read,
-    os::fd::{AsFd as _, OwnedFd},
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::ffi::OsStrExt as _,
+    },
 };
 
 use rustix::{
@@ -137,6 +140,8 @@ impl<'a> Applier<'a> {
     /// What became of all of it.
     pub(super) fn finish(mut self) -> Result<Applied> {
         failing(&Name::default(), self.place.finish())?;
+        self.usage.inodes += self.place.made;
+        self.usage.bytes += self.place.made * DISK_BLOCK;
         Ok(Applied {
             usage: self.usage,
             root: self.root,
@@ -392,8 +397,6 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 }
-
-use std::os::unix::ffi::OsStrExt as _;
 
 fn is_harmless(entry: &Entry) -> bool {
     // 0:0 is what overlayfs itself takes for a whiteout.

@@ -36,6 +36,8 @@ pub(super) struct Place {
     last: Option<(Vec<u8>, OwnedFd)>,
     /// Folders that were made because something is in them.
     pub(super) implicit: BTreeSet<PathBuf>,
+    /// How many were made, also those that got an entry later.
+    pub(super) made: u64,
     /// The bytes of their names together.
     implicit_bytes: usize,
     /// The folders on the way to the last one, and the times they shall have: whatever is made in
@@ -53,6 +55,7 @@ impl Place {
             root,
             last: None,
             implicit: BTreeSet::new(),
+            made: 0,
             implicit_bytes: 0,
             times: Vec::new(),
             depth,
@@ -220,6 +223,7 @@ impl Place {
             let made = self.open(here).map_err(failed)?;
             attributes::make_opaque(&made).map_err(failed)?;
         }
+        self.made += 1;
         self.implicit_bytes += here.len();
         self.implicit.insert(PathBuf::from(OsStr::from_bytes(here)));
         if self.implicit.len() > MAX_IMPLICIT || self.implicit_bytes > MAX_IMPLICIT_BYTES {

@@ -91,7 +91,7 @@ impl Layer {
         limits: &UnpackLimits,
     ) -> (tempfile::TempDir, Result<Applied, UnpackError>) {
         let outer = tempfile::Builder::new()
-            .prefix("rubelet-t")
+            .prefix("rbt-images-")
             .tempdir()
             .unwrap();
         fs::create_dir(outer.path().join("fs")).unwrap();
@@ -255,7 +255,7 @@ fn overlayfs_shows_what_the_layers_say() {
         .file("same", "2")
         .applied();
     let merged = tempfile::Builder::new()
-        .prefix("rubelet-t")
+        .prefix("rbt-images-")
         .tempdir()
         .unwrap();
     let options = format!("lowerdir={}:{}", upper.display(), lower.display());
@@ -485,7 +485,7 @@ fn compressed(bytes: &[u8], how: &str) -> Vec<u8> {
 
 fn unpacked(blob: &[u8], limits: &UnpackLimits) -> Result<Unpacked, UnpackError> {
     let dir = tempfile::Builder::new()
-        .prefix("rubelet-t")
+        .prefix("rbt-images-")
         .tempdir()
         .unwrap();
     unpack(

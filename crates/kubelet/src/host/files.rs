@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use rubelet_api::{
     container::{Container, SubPath},
     pod::Pod,
+    volume::VolumeSource,
 };
 use rubelet_cri::v1;
 use rubelet_pod_plan::cri_config::{ContainerFiles, SandboxInputs, env::lookup, expand::expand};
@@ -14,7 +15,7 @@ use rubelet_volumes::{
     termination_log,
 };
 
-use super::{Inner, folders, read_optional};
+use super::{Inner, folders, read_optional, users};
 use crate::{
     pod_host::{HostError, Note},
     runtime_state::CgroupDriver,
@@ -72,6 +73,7 @@ pub(super) fn sandbox_inputs(
         },
         cgroup_parent: inner.cgroups.parent(pod, driver)?,
         resources: None,
+        users: users::users(inner, pod)?,
     };
     Ok((inputs, notes))
 }
@@ -104,6 +106,11 @@ pub(super) fn container_files(
             SubPath::Expression(text) => expand(text, |name| lookup(env, name)),
         };
         let Some(volume_path) = mounted.path(&mount.volume) else {
+            let volume = pod.spec.volume(&mount.volume);
+            if volume.is_some_and(|volume| matches!(volume.source, VolumeSource::Image { .. })) {
+                // The runtime looks for it inside of the image.
+                sub_paths.insert(index, path);
+            }
             continue;
         };
         let request = SubPathRequest {
@@ -128,6 +135,8 @@ pub(super) fn container_files(
         sub_paths,
         etc_hosts: hosts_file(inner, pod, &dirs, pod_ips)?,
         termination_log: Some(termination_log.display().to_string()),
+        images: BTreeMap::new(),
+        users: users::users(inner, pod)?,
     })
 }
 

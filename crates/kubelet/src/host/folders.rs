@@ -9,7 +9,7 @@ use rubelet_node_plan::{check_sysctls, memory_volume_bound};
 use rubelet_volumes::{MountedVolumes, PodDirs, VolumeSettings};
 use tracing::warn;
 
-use super::Inner;
+use super::{Inner, users};
 use crate::{objects::FAILED_MOUNT, pod_host::HostError, runtime_state::CgroupDriver};
 
 /// Folders, cgroup, volumes and log folder.
@@ -97,6 +97,7 @@ pub(super) fn clean_up(inner: &Inner, name: &PodName, uid: &PodUid) -> Result<()
         Err(error) => failed.push(error.message),
     }
     if failed.is_empty() {
+        users::release(inner, uid);
         return Ok(());
     }
     Err(HostError {

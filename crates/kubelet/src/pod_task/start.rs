@@ -2,7 +2,7 @@
 
 mod config;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use rubelet_api::container::Container;
@@ -15,6 +15,13 @@ use super::{
     apply::{Flow, removal},
 };
 use crate::{events::EventType, images::PresentImage, objects::CONFIG_ERROR};
+
+/// Images that are there for a container.
+struct Images {
+    own: PresentImage,
+    /// Those that it mounts: the runtime's identifier, by name of the volume.
+    volumes: BTreeMap<Box<str>, String>,
+}
 
 /// What became of a start.
 enum Started {
@@ -140,19 +147,19 @@ impl PodTask {
         sandbox: &SandboxId,
         restart_count: Option<u32>,
     ) -> Started {
-        let image = {
+        let images = {
             let mut control = self.control.clone();
             tokio::select! {
                 biased;
-                image = self.context.images.ensure(&self.pod, container) => image,
+                images = self.images_of(container) => images,
                 // An edit may name another image: a pull that no one wants any more must not hold
                 // up the pod.
                 Ok(()) = control.changed() => return Started::Interrupted,
             }
         };
-        let result = match image {
-            Ok(image) => {
-                self.create_and_start(container, sandbox, restart_count, image)
+        let result = match images {
+            Ok(images) => {
+                self.create_and_start(container, sandbox, restart_count, images)
                     .await
             }
             Err(failure) => Err(failure),
@@ -163,12 +170,21 @@ impl PodTask {
         }
     }
 
+    /// The image that the container runs, and those that it mounts.
+    async fn images_of(&self, container: &Container) -> Result<Images, StartFailure> {
+        let puller = &self.context.images;
+        Ok(Images {
+            own: puller.ensure(&self.pod, container).await?,
+            volumes: puller.ensure_volumes(&self.pod, container).await?,
+        })
+    }
+
     async fn create_and_start(
         &mut self,
         container: &Container,
         sandbox: &SandboxId,
         restart_count: Option<u32>,
-        image: PresentImage,
+        images: Images,
     ) -> Result<ContainerId, StartFailure> {
         let context = Arc::clone(&self.context);
         let host = &context.host;
@@ -189,7 +205,7 @@ impl PodTask {
                 StartFailure::new(CONFIG_ERROR, error.message)
             })?;
         }
-        let config = self.container_config(container, count, image).await?;
+        let config = self.container_config(container, count, images).await?;
         let attempt = self
             .observed
             .sandboxes

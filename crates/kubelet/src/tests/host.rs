@@ -178,6 +178,7 @@ impl PodHost for FakeHost {
             dns: v1::DnsConfig::default(),
             cgroup_parent: format!("/pods/{}", pod.uid),
             resources: None,
+            users: None,
         };
         Ok((inputs, Vec::new()))
     }

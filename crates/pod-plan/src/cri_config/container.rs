@@ -1,6 +1,6 @@
 //! `ContainerConfig`.
 
-use rubelet_api::{container::Container, pod::Pod};
+use rubelet_api::{container::Container, pod::Pod, security::UserRange};
 use rubelet_base::ContainerId;
 use rubelet_cri::v1;
 
@@ -27,6 +27,8 @@ pub struct ContainerInputs {
     pub seccomp_root: String,
     /// The container whose processes an ephemeral container sees.
     pub target: Option<ContainerId>,
+    /// The pod's users, where it has a user namespace.
+    pub users: Option<UserRange>,
 }
 
 /// Builds the configuration from which a runtime makes a container.
@@ -74,6 +76,7 @@ pub fn container_config(
                 inputs.seccomp_default,
                 &inputs.seccomp_root,
                 inputs.target.as_ref(),
+                inputs.users,
             )),
         }),
         envs: inputs

@@ -3,23 +3,31 @@
 use std::collections::BTreeMap;
 
 use rubelet_api::{
-    container::{Container, MountPropagation, SubPath},
+    container::{Container, MountPropagation, SubPath, VolumeMount},
     pod::Pod,
+    security::UserRange,
     volume::VolumeSource,
 };
 use rubelet_cri::v1;
+
+use super::security::id_mappings;
 
 /// Files on the host that a container gets beside its volumes.
 #[derive(Debug, Clone, Default)]
 pub struct ContainerFiles {
     /// Host path of each volume, by name.
     pub volumes: BTreeMap<Box<str>, String>,
-    /// Host path of each mount that takes a part of a volume, by index in `volumeMounts`.
+    /// Host path of each mount that takes a part of a volume, by index in `volumeMounts`; the path
+    /// inside of the image for volumes that are images.
     pub sub_paths: BTreeMap<usize, String>,
     /// Host path of the generated `/etc/hosts`.
     pub etc_hosts: Option<String>,
     /// Host path of the termination message.
     pub termination_log: Option<String>,
+    /// The runtime's identifier of each volume that is an image, by name.
+    pub images: BTreeMap<Box<str>, String>,
+    /// The pod's users, where it has a user namespace.
+    pub users: Option<UserRange>,
 }
 
 /// A mount that can't be made.
@@ -44,6 +52,10 @@ pub fn mounts(
 ) -> Result<Vec<v1::Mount>, MountError> {
     let mut mounts = Vec::with_capacity(container.mounts.len() + 2);
     for (index, mount) in container.mounts.iter().enumerate() {
+        if let Some(reference) = image_of(pod, &mount.volume) {
+            mounts.push(image_mount(files, index, mount, reference)?);
+            continue;
+        }
         let source = match mount.sub_path {
             SubPath::Whole => files.volumes.get(&mount.volume),
             SubPath::Path(_) | SubPath::Expression(_) => files.sub_paths.get(&index),
@@ -79,7 +91,46 @@ pub fn mounts(
     if let Some(host_path) = &files.termination_log {
         mounts.push(plain(&container.termination_message_path, host_path));
     }
+    // Files are the pod's own inside, whoever owns them on the host.
+    if let Some(users) = files.users {
+        for mount in mounts.iter_mut().filter(|mount| mount.image.is_none()) {
+            mount.uid_mappings = id_mappings(users);
+            mount.gid_mappings = id_mappings(users);
+        }
+    }
     Ok(mounts)
+}
+
+/// The image of a volume that is one.
+fn image_of<'a>(pod: &'a Pod, volume: &str) -> Option<&'a str> {
+    match &pod.spec.volume(volume)?.source {
+        VolumeSource::Image { reference, .. } => Some(reference),
+        _ => None,
+    }
+}
+
+/// The runtime finds the files.
+fn image_mount(
+    files: &ContainerFiles,
+    index: usize,
+    mount: &VolumeMount,
+    reference: &str,
+) -> Result<v1::Mount, MountError> {
+    let image = files.images.get(&mount.volume).ok_or_else(|| MountError {
+        index,
+        volume: mount.volume.clone(),
+    })?;
+    Ok(v1::Mount {
+        container_path: mount.mount_path.to_string(),
+        readonly: true,
+        image: Some(v1::ImageSpec {
+            image: image.clone(),
+            user_specified_image: reference.to_owned(),
+            ..v1::ImageSpec::default()
+        }),
+        image_sub_path: files.sub_paths.get(&index).cloned().unwrap_or_default(),
+        ..v1::Mount::default()
+    })
 }
 
 /// Files that the agent keeps up to date are not for containers to change.
@@ -88,6 +139,7 @@ fn is_read_only(pod: &Pod, volume: &str) -> bool {
         .volume(volume)
         .is_some_and(|volume| match volume.source {
             VolumeSource::EmptyDir { .. } | VolumeSource::HostPath { .. } => false,
+            VolumeSource::Image { .. } => true,
             VolumeSource::ConfigMap(_)
             | VolumeSource::Secret(_)
             | VolumeSource::DownwardApi { .. }

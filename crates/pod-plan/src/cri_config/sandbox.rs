@@ -1,6 +1,6 @@
 //! `PodSandboxConfig`.
 
-use rubelet_api::{network::Protocol, pod::Pod};
+use rubelet_api::{network::Protocol, pod::Pod, security::UserRange};
 use rubelet_cri::v1;
 
 use super::{labels, security};
@@ -20,6 +20,8 @@ pub struct SandboxInputs {
     pub cgroup_parent: String,
     /// Sums over the containers, for runtimes that size a virtual machine by them.
     pub resources: Option<v1::LinuxContainerResources>,
+    /// The pod's users, where it has a user namespace.
+    pub users: Option<UserRange>,
 }
 
 /// Builds the configuration from which a runtime makes the pod's sandbox.
@@ -48,7 +50,7 @@ pub fn sandbox_config(pod: &Pod, inputs: SandboxInputs) -> v1::PodSandboxConfig 
         linux: Some(v1::LinuxPodSandboxConfig {
             cgroup_parent: inputs.cgroup_parent,
             security_context: Some(v1::LinuxSandboxSecurityContext {
-                namespace_options: Some(security::namespaces(pod)),
+                namespace_options: Some(security::namespaces(pod, inputs.users)),
                 selinux_options: security.shared.selinux.as_ref().map(security::selinux),
                 run_as_user: security.shared.run_as_user.map(int64),
                 run_as_group: security.shared.run_as_group.map(int64),

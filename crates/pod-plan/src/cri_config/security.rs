@@ -3,7 +3,7 @@
 use rubelet_api::{
     container::Container,
     pod::Pod,
-    security::{Profile, SeLinux},
+    security::{Profile, SeLinux, UserRange},
 };
 use rubelet_base::ContainerId;
 use rubelet_cri::v1;
@@ -95,6 +95,7 @@ pub(super) fn container(
     seccomp_default: bool,
     seccomp_root: &str,
     target: Option<&ContainerId>,
+    users: Option<UserRange>,
 ) -> v1::LinuxContainerSecurityContext {
     let (own, shared) = (&container.security.shared, &pod.spec.security.shared);
     let security = &container.security;
@@ -132,7 +133,7 @@ pub(super) fn container(
             add_ambient_capabilities: Vec::new(),
         }),
         privileged: security.privileged,
-        namespace_options: Some(container_namespaces(pod, target)),
+        namespace_options: Some(container_namespaces(pod, target, users)),
         selinux_options: own
             .selinux
             .as_ref()
@@ -194,7 +195,7 @@ fn apparmor_name(wanted: &Profile) -> String {
     }
 }
 
-pub(super) fn namespaces(pod: &Pod) -> v1::NamespaceOption {
+pub(super) fn namespaces(pod: &Pod, users: Option<UserRange>) -> v1::NamespaceOption {
     let spec = &pod.spec;
     let mode = |host: bool, otherwise: v1::NamespaceMode| {
         if host {
@@ -214,14 +215,18 @@ pub(super) fn namespaces(pod: &Pod) -> v1::NamespaceOption {
         pid: mode(spec.host_pid, pid),
         ipc: mode(spec.host_ipc, v1::NamespaceMode::Pod),
         target_id: String::new(),
-        userns_options: None,
+        userns_options: users.map(user_namespace),
     }
 }
 
 /// A target counts only where each container has its own processes; elsewhere they are shared
 /// anyway.
-fn container_namespaces(pod: &Pod, target: Option<&ContainerId>) -> v1::NamespaceOption {
-    let mut options = namespaces(pod);
+fn container_namespaces(
+    pod: &Pod,
+    target: Option<&ContainerId>,
+    users: Option<UserRange>,
+) -> v1::NamespaceOption {
+    let mut options = namespaces(pod, users);
     if let Some(target) = target
         && options.pid == i32::from(v1::NamespaceMode::Container)
     {
@@ -229,6 +234,23 @@ fn container_namespaces(pod: &Pod, target: Option<&ContainerId>) -> v1::Namespac
         options.target_id = target.as_str().to_owned();
     }
     options
+}
+
+fn user_namespace(users: UserRange) -> v1::UserNamespace {
+    v1::UserNamespace {
+        mode: v1::NamespaceMode::Pod.into(),
+        uids: id_mappings(users),
+        gids: id_mappings(users),
+    }
+}
+
+/// The same for users and groups.
+pub(super) fn id_mappings(users: UserRange) -> Vec<v1::IdMapping> {
+    vec![v1::IdMapping {
+        host_id: users.first,
+        container_id: 0,
+        length: users.length,
+    }]
 }
 
 pub(super) fn selinux(options: &SeLinux) -> v1::SeLinuxOption {

@@ -39,6 +39,7 @@ fn sandbox(pod: &Pod) -> v1::PodSandboxConfig {
         dns: v1::DnsConfig::default(),
         cgroup_parent: String::new(),
         resources: None,
+        users: None,
     };
     sandbox_config(pod, inputs)
 }
@@ -135,6 +136,7 @@ fn an_ephemeral_container_sees_the_processes_of_its_target() {
             seccomp_default: false,
             seccomp_root: String::new(),
             target,
+            users: None,
         };
         let config = container_config(&pod, &debug.container, inputs);
         let security = config.linux.unwrap().security_context.unwrap();

@@ -7,6 +7,7 @@ use std::{future::Future, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow};
 use rubelet_base::cgroup::CgroupPath;
+use rubelet_cni::Cidr;
 use rubelet_config::EmbeddedRuntime as Options;
 use rubelet_cri_grpc::serve_loading;
 use rubelet_runtime::{CgroupDriver, EmbeddedRuntime, RuntimeSettings};
@@ -34,24 +35,34 @@ pub(crate) fn settings(options: &Options, cgroup_driver: &str) -> anyhow::Result
     network.cni_conf_dir = options.cni_conf_dir.clone().into();
     network.cni_bin_dirs = options.cni_bin_dirs.iter().map(Into::into).collect();
     network.bridge_name.clone_from(&options.bridge);
-    for subnet in &options.bridge_subnets {
-        let parsed = subnet.parse();
-        let subnet = parsed.map_err(|error| {
-            anyhow!("rubelet.runtime.bridgeSubnets: {subnet:?} is no subnet: {error}")
-        })?;
-        network.subnets.push(subnet);
-    }
+    network.subnets = subnets("rubelet.runtime.bridgeSubnets", &options.bridge_subnets)?;
+    network.masquerade_exempt = subnets(
+        "rubelet.runtime.masqueradeExempt",
+        &options.masquerade_exempt,
+    )?;
+    let images = &mut settings.images;
+    images
+        .insecure_registries
+        .clone_from(&options.insecure_registries);
+    images.authorities = Some(&options.registry_authorities)
+        .filter(|path| !path.is_empty())
+        .map(Into::into);
     Ok(settings)
+}
+
+fn subnets(field: &str, texts: &[String]) -> anyhow::Result<Vec<Cidr>> {
+    let parse = |text: &String| {
+        let parsed = text.parse();
+        parsed.map_err(|error| anyhow!("{field}: {text:?} is no subnet: {error}"))
+    };
+    texts.iter().map(parse).collect()
 }
 
 /// Puts the pods of a node without a cluster into the node's pod CIDR, if it has one.
 pub(crate) fn use_pod_cidr(settings: &mut RuntimeSettings, pod_cidr: &str) -> anyhow::Result<()> {
-    let parts = pod_cidr.split(',').map(str::trim);
-    let subnets = parts.filter(|part| !part.is_empty()).map(|part| {
-        part.parse()
-            .map_err(|error| anyhow!("podCIDR: {part:?} is no subnet: {error}"))
-    });
-    let subnets = subnets.collect::<anyhow::Result<Vec<_>>>()?;
+    let parts = pod_cidr.split(',').map(|part| part.trim().to_owned());
+    let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+    let subnets = subnets("podCIDR", &parts)?;
     if !subnets.is_empty() {
         settings.network.subnets = subnets;
     }

@@ -16,7 +16,7 @@ use rubelet_kubelet::{
     agent::AgentParts,
     clock::Clock,
     cluster_view::{ClusterView, NoCluster},
-    host::{HostSettings, LocalHost},
+    host::{HostSettings, LocalHost, SwapBehavior},
     images::PullParallelism,
     intents::IntentBoard,
     keyring::NodeLogins,
@@ -134,6 +134,12 @@ pub(super) fn host(
         resolv_conf: config.resolv_conf.clone(),
         seccomp_default: config.seccomp_default || flags.seccomp_default(),
         allowed_unsafe_sysctls: config.allowed_unsafe_sysctls.clone(),
+        swap_behavior: match config.memory_swap.swap_behavior.as_str() {
+            "LimitedSwap" => SwapBehavior::LimitedSwap,
+            _ => SwapBehavior::NoSwap,
+        },
+        user_ids_per_pod: u32::try_from(config.user_namespaces.ids_per_pod).unwrap_or(u32::MAX),
+        max_pods: u32::try_from(config.max_pods).unwrap_or(0),
     })
     .context("the host can't be used")?;
     Ok(Arc::new(host))

@@ -19,7 +19,10 @@ use rubelet_runtime_plan::{
     user::{self, Accounts},
 };
 
-use super::create::Making;
+use super::{
+    create::Making,
+    scope::{self, Holder},
+};
 use crate::{
     engine::{Engine, unbounded},
     facts,
@@ -39,6 +42,8 @@ const LONGEST_PROFILE: u64 = 4 << 20;
 pub(super) struct Prepared {
     pub(super) has_seccomp: bool,
     pub(super) user: UserRecord,
+    /// Keeps the scope until the container is in it.
+    pub(super) holder: Option<Holder>,
 }
 
 /// What was found on the host, in what a container asks for.
@@ -76,6 +81,15 @@ pub(super) async fn prepare(making: &Making, layers: &RootfsLayers) -> Outcome<P
         gid: user.gid,
         groups: user.additional_gids,
     };
+    let holder = match &making.cgroup.scope {
+        Some(scope) if cgroup.is_some() => {
+            let limits = spec.linux.resources.clone().unwrap_or_default();
+            let layout = engine.cgroups.layout();
+            let executable = &engine.settings.executable;
+            Some(scope::start(scope.clone(), executable, layout, limits).await?)
+        }
+        _ => None,
+    };
     making
         .engine
         .blocking(move || {
@@ -94,6 +108,7 @@ pub(super) async fn prepare(making: &Making, layers: &RootfsLayers) -> Outcome<P
             Ok(Prepared {
                 has_seccomp,
                 user: record,
+                holder,
             })
         })
         .await

@@ -15,7 +15,7 @@ use rubelet_runtime_plan::{
 };
 use rubelet_shim::protocol::{Answer, Call, CreateContainer, Rootfs};
 
-use super::{Container, bundle};
+use super::{Container, bundle, scope};
 use crate::{
     clock,
     engine::Engine,
@@ -104,6 +104,18 @@ fn image(engine: &Engine, config: &v1::ContainerConfig) -> Outcome<Arc<Image>> {
     })
 }
 
+/// The name by which a status tells the image: kubelets pass identifiers, people want names.
+fn name_of(image: &Image, wanted: &v1::ImageSpec) -> String {
+    let written = [&wanted.image, &wanted.user_specified_image];
+    let known = written
+        .into_iter()
+        .find(|name| image.repo_tags.contains(name));
+    known
+        .or(image.repo_tags.first())
+        .unwrap_or(&wanted.image)
+        .clone()
+}
+
 #[expect(
     clippy::too_many_arguments,
     reason = "a record is made of many parts, once"
@@ -138,7 +150,7 @@ fn record(
         started_at: 0,
         exit: None,
         pid: 0,
-        image: wanted.image,
+        image: name_of(image, &wanted),
         user_specified_image: wanted.user_specified_image,
         image_ref: named.unwrap_or_else(|| image.id.to_string()),
         image_id: image.id.to_string(),
@@ -191,12 +203,13 @@ impl Making {
         let prepared = bundle::prepare(self, &layers).await?;
         container.change(|record| record.user = prepared.user.clone());
         let call = self.call(layers, &prepared);
-        match self
+        let answer = self
             .sandbox
             .link()?
             .call(Call::Create(Box::new(call)))
-            .await?
-        {
+            .await;
+        drop(prepared.holder);
+        match answer? {
             Answer::Created { pid } => container.change(|record| {
                 if record.exit.is_none() {
                     record.pid = pid;
@@ -255,12 +268,26 @@ pub(super) async fn clean(engine: &Arc<Engine>, container: &Arc<Container>) -> O
     }
     let cgroup: CgroupPath = container.cgroup()?;
     engine.clear_cgroup(&cgroup).await?;
+    let unit = container.record().scope.clone();
+    if !unit.is_empty() {
+        scope::stop(unit).await?;
+    }
     let removed = engine.images.remove_rootfs(id).await;
     removed.map_err(|error| Fault::because("cannot remove the root file system", &error))?;
     let bundle = engine.layout.sandbox(&container.sandbox.id).bundle(id);
     let record = engine.layout.container_record(id);
+    // Kubelets count a container's starts by its logs: one that never ran has none.
+    let known = container.record();
+    let unused = (known.started_at == 0 && !known.log_path.is_empty())
+        .then(|| PathBuf::from(&known.log_path));
     engine
         .blocking(move || {
+            if let Some(log) = unused
+                && std::fs::metadata(&log).is_ok_and(|found| found.is_file() && found.len() == 0)
+            {
+                // What stays is an empty file.
+                let _ = std::fs::remove_file(&log);
+            }
             remove_dir(&bundle)?;
             kept::forget::<KeptContainer>(&record)
         })

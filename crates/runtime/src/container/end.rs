@@ -8,7 +8,8 @@ use rubelet_runtime_plan::record::ExitRecord;
 use super::Container;
 use crate::{clock, engine::Engine};
 
-/// The end of a container as its supervisor saw it.
+/// The end of a container as its supervisor saw it. It is told when it is on disk: whoever was told
+/// of an exit finds the same one after a power cut.
 pub(crate) fn seen(
     engine: &Arc<Engine>,
     container: &Arc<Container>,
@@ -26,10 +27,20 @@ pub(crate) fn seen(
     if begun {
         engine.tell(ContainerEventType::ContainerStartedEvent, container);
     }
-    take_down(engine, container, from_shim(exit));
+    let exit = from_shim(exit);
+    let (engine, container) = (Arc::clone(engine), Arc::clone(container));
+    tokio::spawn(async move {
+        if let Err(fault) = engine.save_exit(&container, &exit).await {
+            // A full disk must not hide an exit.
+            tracing::warn!(container = container.id, %fault, "an exit was not written to the container's record");
+        }
+        if container.set_exit(exit) {
+            engine.tell(ContainerEventType::ContainerStoppedEvent, &container);
+        }
+    });
 }
 
-/// Takes down how a container ended and tells of it, once.
+/// Takes down how a container ended that its supervisor can't tell of, once.
 pub(crate) fn take_down(engine: &Arc<Engine>, container: &Arc<Container>, exit: ExitRecord) {
     if container.set_exit(exit) {
         engine.tell(ContainerEventType::ContainerStoppedEvent, container);

@@ -54,7 +54,8 @@ pub(crate) async fn kill(engine: &Arc<Engine>, container: &Arc<Container>) -> Ou
         return Ok(());
     }
     if let Err(fault) = send(container, SIGKILL, SignalTarget::Everyone).await {
-        if container.has_ended() {
+        // It has ended, and that is about to be known.
+        if container.wait_for_end(KNOWN).await {
             return Ok(());
         }
         if container.sandbox.live_link().is_some() {
@@ -74,6 +75,9 @@ pub(crate) async fn kill(engine: &Arc<Engine>, container: &Arc<Container>) -> Ou
         ),
     ))
 }
+
+/// How long an end that was seen may take to be on disk.
+const KNOWN: Duration = Duration::from_secs(2);
 
 async fn send(container: &Container, signal: i32, target: SignalTarget) -> Outcome<()> {
     let call = Call::Signal {

@@ -9,6 +9,7 @@ use rubelet_runtime_plan::{
     state::{ContainerCall, SandboxCall},
 };
 
+use super::scope;
 use crate::{
     engine::Engine,
     fault::{Fault, Outcome},
@@ -32,6 +33,10 @@ pub(crate) async fn update(
     let before = container.record().resources.clone();
     let after = resources::merge(&before, &wanted, &engine.facts)?;
     let cgroup = container.cgroup()?;
+    let unit = container.record().scope.clone();
+    if !unit.is_empty() {
+        scope::set_limits(unit, engine.cgroups.layout(), limits(&after)).await?;
+    }
     {
         let (engine, after) = (Arc::clone(&engine), after.clone());
         let cgroups = engine.cgroups.clone();

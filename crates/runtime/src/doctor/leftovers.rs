@@ -21,7 +21,10 @@ pub(super) fn find(settings: &RuntimeSettings) -> Vec<Finding> {
 
     for id in names(&layout.sandboxes()).difference(&sandboxes) {
         findings.push(leftover(
-            format!("{} belongs to no sandbox", layout.sandbox(id).path().display()),
+            format!(
+                "{} belongs to no sandbox",
+                layout.sandbox(id).path().display()
+            ),
             "it may hold namespaces, mounts and processes",
         ));
     }
@@ -45,7 +48,10 @@ pub(super) fn find(settings: &RuntimeSettings) -> Vec<Finding> {
         let children = cgroups.children(&settings.shim_cgroup).unwrap_or_default();
         for id in children.difference(&sandboxes) {
             findings.push(leftover(
-                format!("the cgroup {}/{id} belongs to no sandbox", settings.shim_cgroup),
+                format!(
+                    "the cgroup {}/{id} belongs to no sandbox",
+                    settings.shim_cgroup
+                ),
                 "a supervisor of a pod that nobody knows may run in it",
             ));
         }
@@ -59,7 +65,9 @@ fn leftover(what: String, why: &str) -> Finding {
 
 /// Records that were moved aside.
 fn damaged(dirs: &[PathBuf]) -> Vec<Finding> {
-    let files = dirs.iter().flat_map(|dir| fs::read_dir(dir).into_iter().flatten().flatten());
+    let files = dirs
+        .iter()
+        .flat_map(|dir| fs::read_dir(dir).into_iter().flatten().flatten());
     files
         .filter(|entry| entry.file_name().to_string_lossy().contains(".corrupt-"))
         .map(|entry| {
@@ -100,9 +108,13 @@ mod tests {
 
     #[test]
     fn what_has_no_record_is_told_and_what_has_one_is_not() {
-        let dir = tempfile::Builder::new().prefix("rubelet-t").tempdir().unwrap();
+        let dir = tempfile::Builder::new()
+            .prefix("rubelet-t")
+            .tempdir()
+            .unwrap();
         let mut settings = RuntimeSettings::new(dir.path().join("root"), dir.path().join("run"));
-        settings.shim_cgroup = rubelet_base::cgroup::CgroupPath::parse("rubelet-tnone/shims").unwrap();
+        settings.shim_cgroup =
+            rubelet_base::cgroup::CgroupPath::parse("rubelet-tnone/shims").unwrap();
         assert_eq!(find(&settings), []);
         let layout = Layout::new(&settings.root, &settings.run);
         layout.make().unwrap();

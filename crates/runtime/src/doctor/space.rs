@@ -21,8 +21,8 @@ pub(super) fn folders(settings: &RuntimeSettings) -> Vec<Finding> {
             let Ok(found) = usage::file_system(existing(dir)) else {
                 return Vec::new();
             };
-            let bytes = low(found.bytes).then(|| ("space", found.bytes));
-            let inodes = low(found.inodes).then(|| ("inodes", found.inodes));
+            let bytes = low(found.bytes).then_some(("space", found.bytes));
+            let inodes = low(found.inodes).then_some(("inodes", found.inodes));
             bytes
                 .into_iter()
                 .chain(inodes)

@@ -77,7 +77,10 @@ async fn take(
             Ok(())
         }
         Step::DeleteInShim { sandbox, container } => {
-            let known = known.sandboxes.get(sandbox).and_then(|sandbox| sandbox.live_link());
+            let known = known
+                .sandboxes
+                .get(sandbox)
+                .and_then(|sandbox| sandbox.live_link());
             let link = known.or_else(|| shims.get(sandbox).map(|shim| Arc::clone(&shim.link)));
             let Some(link) = link else {
                 return Ok(());
@@ -136,7 +139,10 @@ async fn mark(engine: &Arc<Engine>, known: &Known, step: &Step) -> Outcome<()> {
                 if record.exit.is_none() {
                     record.phase = ContainerPhase::Running;
                     record.pid = *pid;
-                    record.started_at = *started_at;
+                    // The one that was told already stays.
+                    if record.started_at == 0 {
+                        record.started_at = *started_at;
+                    }
                 }
             });
             engine.save_container(container).await

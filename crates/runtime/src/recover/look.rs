@@ -1,11 +1,19 @@
 //! What is there on the machine.
 
-use std::{collections::BTreeMap, fs, io, path::PathBuf, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
+use rubelet_base::cgroup::CgroupPath;
 use rubelet_host::mountinfo;
+use rubelet_oci::Spec;
 use rubelet_runtime_plan::record::ExitRecord;
 use rubelet_shim::exit_record;
 
+use super::Known;
 use crate::{
     container::end::from_shim,
     engine::Engine,
@@ -19,6 +27,8 @@ pub(super) type Folders = BTreeMap<String, Vec<String>>;
 /// What the machine shows beside the folders.
 pub(super) struct Seen {
     pub(super) exits: BTreeMap<String, ExitRecord>,
+    /// Cgroups of containers without a record, by container.
+    pub(super) orphans: BTreeMap<String, CgroupPath>,
     pub(super) mounts: Vec<PathBuf>,
     pub(super) shim_cgroups: Vec<String>,
 }
@@ -37,14 +47,19 @@ pub(super) async fn folders(engine: &Arc<Engine>) -> Outcome<Folders> {
         .await
 }
 
-pub(super) async fn look(engine: &Arc<Engine>, folders: &Folders) -> Outcome<Seen> {
+pub(super) async fn look(engine: &Arc<Engine>, known: &Known, folders: &Folders) -> Outcome<Seen> {
     let (look, folders) = (Arc::clone(engine), folders.clone());
+    let recorded: BTreeSet<String> = known.containers.keys().cloned().collect();
     engine
         .blocking(move || {
             let mut exits = BTreeMap::new();
+            let mut orphans = BTreeMap::new();
             for (sandbox, bundles) in &folders {
                 for id in bundles {
                     let bundle = look.layout.sandbox(sandbox).bundle(id);
+                    if !recorded.contains(id) {
+                        orphans.extend(cgroup_of(&bundle).map(|cgroup| (id.clone(), cgroup)));
+                    }
                     match exit_record::read(&bundle) {
                         Ok(Some(exit)) => {
                             exits.insert(id.clone(), from_shim(&exit));
@@ -63,9 +78,12 @@ pub(super) async fn look(engine: &Arc<Engine>, folders: &Folders) -> Outcome<See
             let cgroups = look
                 .cgroups
                 .children(&look.settings.shim_cgroup)
-                .map_err(|error| Fault::because("cannot look at the supervisors' cgroups", &error))?;
+                .map_err(|error| {
+                    Fault::because("cannot look at the supervisors' cgroups", &error)
+                })?;
             Ok(Seen {
                 exits,
+                orphans,
                 // As the plan names them: below the folder as it was given.
                 mounts: mounts
                     .into_iter()
@@ -80,8 +98,16 @@ pub(super) async fn look(engine: &Arc<Engine>, folders: &Folders) -> Outcome<See
         .await
 }
 
+/// The cgroup that a bundle was made for, if it is a folder: scopes go with their processes.
+fn cgroup_of(bundle: &Path) -> Option<CgroupPath> {
+    let text = fs::read(bundle.join("config.json")).ok()?;
+    let spec: Spec = serde_json::from_slice(&text).ok()?;
+    let path = spec.linux.cgroups_path.filter(|path| !path.contains(':'))?;
+    CgroupPath::parse(&path).ok()
+}
+
 /// The identifiers among the names in a folder.
-fn identifiers(dir: &std::path::Path) -> Outcome<Vec<String>> {
+fn identifiers(dir: &Path) -> Outcome<Vec<String>> {
     let failed =
         |error: io::Error| Fault::because(format!("cannot read {}", dir.display()), &error);
     let entries = match fs::read_dir(dir) {
@@ -92,7 +118,11 @@ fn identifiers(dir: &std::path::Path) -> Outcome<Vec<String>> {
     let mut found = Vec::new();
     for entry in entries {
         let name = entry.map_err(failed)?.file_name();
-        found.extend(name.to_str().filter(|name| is_identifier(name)).map(str::to_owned));
+        found.extend(
+            name.to_str()
+                .filter(|name| is_identifier(name))
+                .map(str::to_owned),
+        );
     }
     Ok(found)
 }

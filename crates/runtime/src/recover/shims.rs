@@ -19,11 +19,11 @@ use crate::{
 };
 
 /// How long a supervisor may take to tell of its pod. One that needs longer hangs.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A supervisor that answers.
-pub(super) struct LiveShim {
-    pub(super) link: Arc<ShimLink>,
+pub(crate) struct LiveShim {
+    pub(crate) link: Arc<ShimLink>,
     pub(super) state: State,
 }
 
@@ -86,7 +86,10 @@ pub(super) async fn connect<'a>(
 }
 
 /// The supervisor in a folder, if there is one.
-async fn connect_one(dir: std::path::PathBuf, reporter: Reporter) -> Outcome<Option<LiveShim>> {
+pub(crate) async fn connect_one(
+    dir: std::path::PathBuf,
+    reporter: Reporter,
+) -> Outcome<Option<LiveShim>> {
     let reached = unbounded(move || reach(&dir)).await?;
     let Some((socket, pid, handle)) = reached else {
         return Ok(None);

@@ -6,12 +6,13 @@ use rubelet_cri::v1::ContainerEventType;
 use rubelet_runtime_plan::{record::ExitRecord, state::SandboxPhase};
 use rubelet_shim::exit_record;
 
-use super::{Sandbox, stop};
+use super::{Sandbox, reports, stop};
 use crate::{
     clock,
     container::{Container, end},
     engine::Engine,
     fault::Outcome,
+    recover::shims::{PATIENCE, connect_one},
 };
 
 /// Why a container is gone whose supervisor is.
@@ -20,6 +21,14 @@ const MESSAGE: &str = "the supervisor of the pod died, and the container was kil
 /// Kills what is left of the pod, takes down how its containers ended, and gives back what the pod
 /// held.
 pub(crate) async fn lost(engine: Arc<Engine>, sandbox: Arc<Sandbox>, reason: String) {
+    if reconnect(&engine, &sandbox).await {
+        tracing::warn!(
+            sandbox = sandbox.id,
+            reason,
+            "the connection to a supervisor broke and was made anew"
+        );
+        return;
+    }
     let phase = sandbox.change(|record| {
         let phase = record.phase;
         if matches!(phase, SandboxPhase::Ready | SandboxPhase::Creating) {
@@ -43,7 +52,7 @@ pub(crate) async fn lost(engine: Arc<Engine>, sandbox: Arc<Sandbox>, reason: Str
     // A creation that runs fails by itself, as it has nobody to talk to; then this has the sandbox
     // alone.
     let _alone = sandbox.calls.write().await;
-    // It may be that only the connection broke. Two supervisors must not be.
+    // One that hangs must not go on without anybody who knows it.
     if let Some(link) = sandbox.take_link() {
         link.kill();
         engine.reap(&link).await;
@@ -57,6 +66,22 @@ pub(crate) async fn lost(engine: Arc<Engine>, sandbox: Arc<Sandbox>, reason: Str
         tracing::warn!(sandbox = sandbox.id, %fault, "a lost pod left something behind");
     }
     engine.save_sandbox_later(&sandbox);
+}
+
+/// It may be that only the connection broke. What was reported meanwhile is reported again.
+async fn reconnect(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> bool {
+    if !sandbox.link_of_live_process() {
+        return false;
+    }
+    let dir = engine.layout.sandbox(&sandbox.id).path().to_owned();
+    let reporter = reports::reporter(engine, sandbox);
+    match tokio::time::timeout(PATIENCE, connect_one(dir, reporter)).await {
+        Ok(Ok(Some(shim))) => {
+            sandbox.set_link(shim.link);
+            true
+        }
+        _ => false,
+    }
 }
 
 /// Kills what is left of a container, and takes down how it ended.

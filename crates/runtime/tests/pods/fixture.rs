@@ -10,7 +10,7 @@ use std::{
 use rubelet_base::cgroup::CgroupPath;
 use rubelet_cri::{ImageLoader, RuntimeService, v1};
 use rubelet_host::{CgroupFs, Removal, mount, mountinfo};
-use rubelet_runtime::{EmbeddedRuntime, RuntimeSettings};
+use rubelet_runtime::{EmbeddedRuntime, RuntimeSettings, StartError};
 
 pub(crate) use rubelet_testbed::images::BUSYBOX_IMAGE;
 
@@ -25,9 +25,10 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) fn new() -> Self {
-        let name = "rubelet-trpods".to_owned();
-        let dir = PathBuf::from("/tmp").join(&name);
-        let cgroup = CgroupPath::parse(&name).unwrap();
+        // Not the test bed's prefix: its sweeper would take this for one of its own that is lost.
+        let name = "rbt-pods";
+        let dir = PathBuf::from("/tmp").join(name);
+        let cgroup = CgroupPath::parse(name).unwrap();
         let mut settings = RuntimeSettings::new(dir.join("root"), dir.join("run"));
         settings.shim_cgroup = cgroup.join("shims").unwrap();
         settings.network.bridge_name = "rbtpods".to_owned();
@@ -47,7 +48,14 @@ impl Fixture {
 
     /// A runtime with the busybox image.
     pub(crate) async fn runtime(&self) -> Arc<EmbeddedRuntime> {
-        let runtime = EmbeddedRuntime::start(self.settings.clone()).await.unwrap();
+        let runtime = loop {
+            match EmbeddedRuntime::start(self.settings.clone()).await {
+                Ok(runtime) => break runtime,
+                // One that was dropped may still write a record.
+                Err(StartError::Locked(_)) => tokio::task::yield_now().await,
+                Err(error) => panic!("{error}"),
+            }
+        };
         let archive = self.dir.join("images.tar");
         if !archive.exists() {
             rubelet_testbed::images::write_archive(&archive).unwrap();

@@ -11,7 +11,13 @@ pub(crate) async fn a_pod_starts_writes_its_log_and_is_removed(fixture: &Fixture
     let runtime = fixture.runtime().await;
     let pod = fixture.host_network("simple");
     let sandbox = run_pod(&runtime, &pod).await;
-    let container = create(&runtime, &sandbox, &pod, shell("main", "echo hello; exit 3")).await;
+    let container = create(
+        &runtime,
+        &sandbox,
+        &pod,
+        shell("main", "echo hello; exit 3"),
+    )
+    .await;
     assert_eq!(
         status(&runtime, &container).await.state(),
         v1::ContainerState::ContainerCreated
@@ -88,18 +94,30 @@ pub(crate) async fn a_command_runs_in_a_container(fixture: &Fixture) {
         cmd: vec!["/bin/sh".to_owned(), "-c".to_owned(), script.to_owned()],
         timeout,
     };
-    assert!(runtime.exec_sync(exec("true", 1)).await.is_err(), "it does not run yet");
+    assert!(
+        runtime.exec_sync(exec("true", 1)).await.is_err(),
+        "it does not run yet"
+    );
     start(&runtime, &container).await;
     let script = "echo out; echo err >&2; exit 5";
     let answer = runtime.exec_sync(exec(script, 5)).await.unwrap();
     assert_eq!(answer.exit_code, 5);
-    assert_eq!((&*answer.stdout, &*answer.stderr), (&b"out\n"[..], &b"err\n"[..]));
+    assert_eq!(
+        (&*answer.stdout, &*answer.stderr),
+        (&b"out\n"[..], &b"err\n"[..])
+    );
     let error = runtime.exec_sync(exec("sleep 100", 1)).await.unwrap_err();
     assert!(error.is_deadline_exceeded(), "{error}");
-    let answer = runtime.exec_sync(exec("ps | grep -c 'sleep 100$'", 5)).await.unwrap();
+    let answer = runtime
+        .exec_sync(exec("ps | grep -c 'sleep 100$'", 5))
+        .await
+        .unwrap();
     assert_eq!(answer.stdout, b"0\n", "the command was killed");
     // What stays behind holds the output open.
-    let answer = runtime.exec_sync(exec("sleep 50 & echo there", 20)).await.unwrap();
+    let answer = runtime
+        .exec_sync(exec("sleep 50 & echo there", 20))
+        .await
+        .unwrap();
     assert_eq!(answer.stdout, b"there\n");
     remove_pod(&runtime, &sandbox).await;
 }

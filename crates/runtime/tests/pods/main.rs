@@ -2,9 +2,16 @@
 //! again it is the shim of each pod. As root. Without arguments all tests run, one after the other;
 //! an argument picks those whose name has it.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a program of tests; without the harness, clippy can't know"
+)]
+
 mod fixture;
 mod lifecycle;
 mod restart;
+mod speed;
 
 use std::{
     env,
@@ -17,15 +24,15 @@ use fixture::Fixture;
 type Test = (&'static str, fn() -> bool);
 
 macro_rules! tests {
-    ($($module:ident::$name:ident),* $(,)?) => {
-        const TESTS: &[Test] = &[$((
+    ($list:ident: $($module:ident::$name:ident),* $(,)?) => {
+        const $list: &[Test] = &[$((
             concat!(stringify!($module), "::", stringify!($name)),
             || run(async |fixture| $module::$name(fixture).await),
         )),*];
     };
 }
 
-tests! {
+tests! { TESTS:
     lifecycle::a_pod_starts_writes_its_log_and_is_removed,
     lifecycle::a_pod_has_an_address_on_the_bridge,
     lifecycle::a_container_is_asked_to_end_and_killed_after_its_grace,
@@ -35,6 +42,11 @@ tests! {
     restart::the_next_runtime_adopts_what_runs,
     restart::a_pod_whose_supervisor_is_killed_is_not_ready,
     restart::what_died_while_nobody_looked_is_taken_down,
+}
+
+tests! { MEASUREMENTS:
+    speed::of_single_pods,
+    speed::of_a_hundred_pods,
 }
 
 fn main() -> ExitCode {
@@ -52,9 +64,11 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    let chosen = TESTS
+    let asked = |name: &str| wanted.iter().any(|wanted| name.contains(wanted));
+    let tests = TESTS
         .iter()
-        .filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|wanted| name.contains(wanted)));
+        .filter(|(name, _)| wanted.is_empty() || asked(name));
+    let chosen = tests.chain(MEASUREMENTS.iter().filter(|(name, _)| asked(name)));
     let mut failed = Vec::new();
     for (name, test) in chosen {
         println!("test {name} ...");

@@ -47,7 +47,12 @@ pub(crate) async fn a_pod_whose_supervisor_is_killed_is_not_ready(fixture: &Fixt
         pod_sandbox_id: sandbox.clone(),
         verbose: false,
     };
-    let found = runtime.pod_sandbox_status(request).await.unwrap().status.unwrap();
+    let found = runtime
+        .pod_sandbox_status(request)
+        .await
+        .unwrap()
+        .status
+        .unwrap();
     assert_eq!(found.state(), v1::PodSandboxState::SandboxNotready);
     remove_pod(&runtime, &sandbox).await;
 }

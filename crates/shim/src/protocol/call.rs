@@ -263,18 +263,18 @@ mod cgroup {
     }
 }
 
-mod optional_cgroup {
+pub(super) mod optional_cgroup {
     use rubelet_base::cgroup::CgroupPath;
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
 
-    pub(super) fn serialize<S: Serializer>(
+    pub(in super::super) fn serialize<S: Serializer>(
         path: &Option<CgroupPath>,
         to: S,
     ) -> Result<S::Ok, S::Error> {
         path.as_ref().map(CgroupPath::as_str).serialize(to)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Option<CgroupPath>, D::Error> {
         let text = Option::<String>::deserialize(from)?;

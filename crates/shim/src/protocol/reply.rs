@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use rubelet_base::cgroup::CgroupPath;
 use rubelet_oci::NamespaceKind;
 use serde::{Deserialize, Serialize};
 
@@ -172,6 +173,9 @@ pub struct ContainerState {
     pub id: String,
     /// What it does.
     pub phase: ContainerPhase,
+    /// Its cgroup, as [`CreateContainer::cgroup`](super::CreateContainer::cgroup) said.
+    #[serde(default, with = "super::call::optional_cgroup")]
+    pub cgroup: Option<CgroupPath>,
     /// Process ID of its init, 0 before it is known.
     #[serde(default)]
     pub pid: i32,

@@ -96,6 +96,7 @@ fn from_shim_all() -> Vec<FromShim> {
             containers: vec![ContainerState {
                 id: "c".into(),
                 phase: ContainerPhase::Running,
+                cgroup: Some(CgroupPath::parse("/pod/c").unwrap()),
                 pid: 4,
                 created_at_ns: 1,
                 started_at_ns: 2,

@@ -220,8 +220,9 @@ impl Called {
         };
         let text = fs::read_to_string(&self.pid_file).map_err(|error| broken(&error))?;
         let pid: i32 = text.trim().parse().map_err(|error| broken(&error))?;
-        let process = Pid::from_raw(pid).filter(|_| pid > 1);
-        let process = process.ok_or_else(|| broken(&pid))?;
+        // Neither a group of processes nor the machine's first one can be meant.
+        let known = Some(pid).filter(|pid| *pid > 1).and_then(Pid::from_raw);
+        let process = known.ok_or_else(|| broken(&pid))?;
         match pidfd_open(process, PidfdFlags::empty()) {
             Ok(handle) => Ok((pid, Some(handle))),
             Err(rustix::io::Errno::SRCH) => Ok((pid, None)),

@@ -105,6 +105,7 @@ impl Container {
         ContainerState {
             id: self.what.id.clone(),
             phase: self.phase,
+            cgroup: Some(self.what.cgroup.clone()),
             pid: self.init.as_ref().map_or(0, |init| init.pid),
             created_at_ns: self.created_at_ns,
             started_at_ns: self.started_at_ns,

@@ -9,7 +9,7 @@ use super::{
     shim::Shim,
 };
 use crate::{
-    protocol::{Answer, Failure, FailureKind},
+    protocol::{Answer, ContainerPhase, Failure, FailureKind},
     runtime::{Ended, Progress},
 };
 
@@ -80,6 +80,10 @@ impl Shim {
         for handle in init.into_iter().chain(execs) {
             // One that has ended already is what is wanted.
             let _ = super::send_signal(handle.as_fd(), libc::SIGKILL);
+        }
+        if container.ends_as_one && container.phase == ContainerPhase::Exited {
+            // The kernel has killed all there was.
+            return;
         }
         let cgroup = container.what.cgroup.clone();
         if let Ok(Err(error)) = self.cgroups().map(|cgroups| cgroups.kill(&cgroup)) {

@@ -1,6 +1,6 @@
 //! Ends of processes: which one it was, and what follows.
 
-use super::{container::ReplyTo, shim::Shim};
+use super::{calls::wrong_phase, container::ReplyTo, shim::Shim};
 use crate::{
     ExitRecord, clock, exit_record,
     protocol::{Answer, ContainerPhase, Event, Failure, FailureKind},
@@ -139,6 +139,8 @@ impl Shim {
         container.kills.retain(|(_, other)| *other != to);
         let result = match ended {
             Ended::Exit(0) => Ok(Answer::Done),
+            // It ended while the program was on its way.
+            _ if !container.is_alive() => Err(wrong_phase(container, "sent a signal")),
             _ => Err(Failure::new(
                 FailureKind::Runtime,
                 container.runtime.complaint(ended),

@@ -6,6 +6,7 @@ use std::{
     io,
     os::fd::OwnedFd,
     path::Path,
+    sync::{Mutex, PoisonError},
 };
 
 use rubelet_base::{ErrorChain, cgroup::CgroupPath};
@@ -34,6 +35,22 @@ pub(super) fn take_over_descriptors() -> Option<OwnedFd> {
     agent
 }
 
+/// What the latest mistake of the shim was.
+static PANIC: Mutex<String> = Mutex::new(String::new());
+
+/// Keeps what a mistake of the shim was: its standard error leads nowhere.
+fn keep_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();
+    }));
+}
+
+/// What the latest mistake of the shim was.
+pub(super) fn last_panic() -> String {
+    let mut panic = PANIC.lock().unwrap_or_else(PoisonError::into_inner);
+    format!("a mistake in the shim: {}", std::mem::take(&mut *panic))
+}
+
 fn close_from(first: u32) {
     // SAFETY: nothing in this process owns a descriptor yet: this is the first thing it does, and
     // the standard library opens none by itself.
@@ -46,6 +63,7 @@ fn close_from(first: u32) {
 pub(super) fn set_up(cgroup: Option<&CgroupPath>) -> Result<Vec<String>, String> {
     let mut warnings = Vec::new();
     alloc::limit_arenas();
+    keep_panics();
     let failed = |what: &str, error: &(dyn Error + 'static)| {
         format!("a shim can't {what}: {}", ErrorChain(error))
     };

@@ -111,7 +111,7 @@ impl Shim {
                 // One pod's shim has one chance: a mistake in here must not end its containers.
                 let result = catch_unwind(AssertUnwindSafe(|| self.handle(source)));
                 if result.is_err() {
-                    self.stumbled(source);
+                    self.stumbled();
                 }
             }
         }
@@ -119,8 +119,8 @@ impl Shim {
         Ok(())
     }
 
-    fn stumbled(&mut self, source: Source) {
-        let message = format!("the shim made a mistake while it handled {source:?}");
+    fn stumbled(&mut self) {
+        let message = super::process::last_panic();
         if let Some(to) = self.handling.take() {
             self.reply(to, Err(Failure::new(FailureKind::Internal, &*message)));
         }
@@ -353,6 +353,11 @@ impl Shim {
         self.send(slot, &FromShim::Hello(own), Vec::new());
         if hello.subscribe {
             self.subscriber = Some(slot);
+            // What could not be written for the last agent may be possible now.
+            let slots: Vec<u32> = self.containers.keys().copied().collect();
+            for slot in slots {
+                self.record(slot);
+            }
             let events: Vec<_> = self.events.unacknowledged().cloned().collect();
             for (sequence, event) in events {
                 self.send(slot, &FromShim::Event { sequence, event }, Vec::new());

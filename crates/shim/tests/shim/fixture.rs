@@ -4,9 +4,11 @@ use std::{
     fs,
     os::{
         fd::{AsFd as _, OwnedFd},
-        unix::fs::{PermissionsExt as _, symlink},
+        unix::fs::symlink,
     },
     path::{Path, PathBuf},
+    process::Command,
+    sync::Once,
     time::Duration,
 };
 
@@ -26,6 +28,44 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Longer than anything takes that works.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How the names of these tests' cgroups and folders begin, before the run's process ID.
+const PREFIX: &str = "rbt-shim-";
+
+static SWEEP: Once = Once::new();
+
+/// Removes what runs of these tests have left that died.
+fn sweep() {
+    let of_dead_runs = |dir: &Path| -> Vec<String> {
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let is_dead = |name: &String| {
+            let rest = name.strip_prefix(PREFIX);
+            let run = rest.and_then(|rest| rest.split('-').next());
+            run.is_some_and(|run| !Path::new("/proc").join(run).exists())
+        };
+        names.filter(is_dead).collect()
+    };
+    for hierarchy in ["/sys/fs/cgroup", "/sys/fs/cgroup/pids"] {
+        for name in of_dead_runs(Path::new(hierarchy)) {
+            remove_cgroups(&CgroupPath::parse(&name).unwrap());
+        }
+    }
+    for name in of_dead_runs(&std::env::temp_dir()) {
+        let folder = std::env::temp_dir().join(name);
+        unmount_below(&folder);
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+/// Takes away what is mounted below a folder.
+fn unmount_below(dir: &Path) {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let places = mounts.lines().filter_map(|line| line.split(' ').nth(4));
+    for place in places.filter(|place| Path::new(place).starts_with(dir)) {
+        let _ = rubelet_host::mount::unmount(Path::new(place), true);
+    }
+}
 
 /// A shim with its folder and its cgroups.
 pub(crate) struct Shim {
@@ -89,8 +129,7 @@ fn blinkered(crun: &Path, dir: &Path) -> PathBuf {
         crun.display()
     );
     let path = dir.join("crun");
-    fs::write(&path, script).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    install_script(&path, &script);
     path
 }
 
@@ -113,8 +152,10 @@ pub(crate) fn with_each_new_shim(name: &str, test: impl Fn(&mut Shim)) {
 impl Shim {
     /// Starts one; `name` is unique among the tests.
     pub(crate) fn start(name: &str, mut runtime: RuntimeChoice) -> Self {
+        SWEEP.call_once(sweep);
+        let run = std::process::id();
         let dir = tempfile::Builder::new()
-            .prefix(&format!("rbt-shim-{name}-"))
+            .prefix(&format!("{PREFIX}{run}-{name}-"))
             .tempdir()
             .unwrap();
         if let RuntimeChoice::External(external) = &mut runtime {
@@ -124,7 +165,7 @@ impl Shim {
                 external.binary = blinkered(&external.binary, dir.path());
             }
         }
-        let cgroup = CgroupPath::parse(&format!("/rbt-shim/{name}")).unwrap();
+        let cgroup = CgroupPath::parse(&format!("/{PREFIX}{run}-{name}")).unwrap();
         remove_cgroups(&cgroup);
         let spawned = spawn(dir.path(), &cgroup);
         let client = Client::new(spawned.socket, true, PATIENCE).unwrap();
@@ -140,6 +181,18 @@ impl Shim {
 
     pub(crate) fn is_embedded(&self) -> bool {
         self.runtime == RuntimeChoice::Embedded
+    }
+
+    /// Makes containers with another program from now on.
+    pub(crate) fn use_runtime(&mut self, script: &str) -> PathBuf {
+        let binary = self.path().join("odd");
+        install_script(&binary, &format!("#!/bin/sh\n{script}\n"));
+        self.runtime = RuntimeChoice::External(ExternalRuntime {
+            binary: binary.clone(),
+            root: self.path().join("odd-root"),
+            systemd_cgroup: true,
+        });
+        binary
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -364,16 +417,26 @@ impl Drop for Shim {
         }
         let _ = spawn::reap(self.pidfd.as_fd());
         remove_cgroups(&self.cgroup);
-        if !clean && let Ok(entries) = fs::read_dir(self.path()) {
-            for entry in entries.flatten() {
-                let _ = rubelet_host::mount::unmount(&entry.path().join("rootfs"), true);
-            }
-        }
+        unmount_below(self.path());
         assert!(
             clean || std::thread::panicking(),
             "the shim did not shut down"
         );
     }
+}
+
+/// Puts a program somewhere. Not by this process: a shim that another test forks at that moment
+/// would hold the file open for writing, and nobody could execute it.
+fn install(program: &Path, at: &Path) {
+    let mut command = Command::new("install");
+    command.arg("--mode=755").arg(program).arg(at);
+    assert!(command.status().unwrap().success());
+}
+
+fn install_script(at: &Path, text: &str) {
+    let draft = at.with_extension("draft");
+    fs::write(&draft, text).unwrap();
+    install(&draft, at);
 }
 
 /// A root file system with busybox: in `rootfs`, or in layers.
@@ -387,7 +450,7 @@ fn make_root(bundle: &Path, overlay: bool) -> Rootfs {
     for folder in ["bin", "proc", "dev", "sys", "tmp"] {
         fs::create_dir_all(layer.join(folder)).unwrap();
     }
-    fs::copy("/usr/bin/busybox", layer.join("bin/busybox")).unwrap();
+    install(Path::new("/usr/bin/busybox"), &layer.join("bin/busybox"));
     for applet in [
         "sh", "cat", "echo", "sleep", "kill", "true", "stty", "id", "seq", "wc", "head",
         "hostname", "tr",

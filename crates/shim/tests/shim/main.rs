@@ -1,6 +1,12 @@
 //! A shim and its containers, driven as an agent drives them. As root, on the host's cgroups.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that can't go on fails"
+)]
 
 mod exec;
+mod external;
 mod fixture;
 mod lifecycle;
 mod logs;

@@ -89,13 +89,13 @@ fn signals_that_end_an_agents_session_do_not_end_the_shim() {
         "it is a session of its own"
     );
     let cgroup = fs::read_to_string(format!("/proc/{}/cgroup", shim.pid)).unwrap();
-    assert!(cgroup.contains("/rbt-shim/signals/shim"), "{cgroup}");
+    assert!(cgroup.contains("-signals/shim"), "{cgroup}");
 }
 
 #[test]
 fn a_shim_that_holds_nothing_ends_with_its_agent() {
     let dir = tempfile::tempdir().unwrap();
-    let cgroup = CgroupPath::parse("/rbt-shim/empty").unwrap();
+    let cgroup = CgroupPath::parse(&format!("/rbt-shim-{}-empty", std::process::id())).unwrap();
     let spawned = fixture::spawn(dir.path(), &cgroup);
     let client = Client::new(spawned.socket, true, PATIENCE).unwrap();
     let other = Client::new(spawn::connect(dir.path()).unwrap(), false, PATIENCE).unwrap();
@@ -151,7 +151,7 @@ fn the_sandbox_has_its_namespaces_and_mounts_until_the_shutdown() {
     assert_eq!(sandbox.setup, setup);
     let pause = sandbox.pause_pid.unwrap();
     let cgroup = fs::read_to_string(format!("/proc/{pause}/cgroup")).unwrap();
-    assert!(cgroup.contains("/rbt-shim/sandbox/pause"), "{cgroup}");
+    assert!(cgroup.contains("-sandbox/pause"), "{cgroup}");
     let inode = |path: &std::path::Path| {
         use std::os::unix::fs::MetadataExt as _;
         fs::metadata(path).unwrap().ino()
@@ -255,4 +255,25 @@ fn an_idle_shim_never_wakes_up_and_is_small() {
         assert_eq!(before.0, after.0, "it woke up");
         assert!(after.1 <= 1536, "{} KiB", after.1);
     });
+}
+
+#[test]
+fn an_end_that_cannot_be_recorded_is_told_and_recorded_later() {
+    let mut shim = Shim::start("unrecorded", RuntimeChoice::Embedded);
+    shim.make_sandbox();
+    let record = shim.bundle("c").join("exit.json");
+    shim.create("c", "exit 3", Recipe::default());
+    fs::create_dir(&record).unwrap();
+    shim.call(Call::Start { id: "c".into() }).unwrap();
+    assert_eq!(shim.exit("c").exit_code, 3);
+    let warnings = shim.state().warnings;
+    assert!(
+        warnings.iter().any(|text| text.contains("exit record")),
+        "{warnings:?}"
+    );
+    fs::remove_dir(&record).unwrap();
+    shim.reconnect();
+    shim.state();
+    let read = rubelet_shim::exit_record::read(&shim.bundle("c")).unwrap();
+    assert_eq!(read.map(|exit| exit.exit_code), Some(3));
 }

@@ -16,6 +16,39 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long an orderly end may take.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
+impl Embedded {
+    /// What serves the CRI on the socket of these surroundings.
+    fn process(&self, program: &Path) -> Process {
+        let mut arguments = vec!["runtime".into(), "serve".into(), "--listen".into()];
+        arguments.push(self.endpoint().into());
+        arguments.extend(self.flags());
+        Process {
+            scratch: self.scratch.clone(),
+            program: program.to_owned(),
+            arguments,
+            environment: Vec::new(),
+            log: self.scratch.dir().join("runtime.log"),
+            child: None,
+            started_at: None,
+            boot_id: None,
+        }
+    }
+
+    /// Runs the runtime, but no agent, while `work` asks it things.
+    ///
+    /// # Errors
+    /// When it isn't ready within a minute, or doesn't end.
+    pub fn served<T>(&self, work: impl FnOnce(&CriTruth) -> T) -> Result<T> {
+        let mut process = self.process(&self.program);
+        process.start()?;
+        let truth = self.truth()?;
+        truth.wait_ready(START_TIMEOUT)?;
+        let done = work(&truth);
+        process.terminate(STOP_TIMEOUT)?;
+        Ok(done)
+    }
+}
+
 /// A running `rubelet runtime serve`. When the value is dropped, everything of it is removed.
 #[derive(Debug)]
 pub struct Served {
@@ -46,19 +79,7 @@ impl Served {
     /// What [`Served::resume`] will start.
     #[must_use]
     pub fn prepare(surroundings: Embedded, program: &Path) -> Self {
-        let mut arguments = vec!["runtime".into(), "serve".into(), "--listen".into()];
-        arguments.push(surroundings.endpoint().into());
-        arguments.extend(surroundings.flags());
-        let process = Process {
-            scratch: surroundings.scratch().clone(),
-            program: program.to_owned(),
-            arguments,
-            environment: Vec::new(),
-            log: surroundings.scratch().dir().join("runtime.log"),
-            child: None,
-            started_at: None,
-            boot_id: None,
-        };
+        let process = surroundings.process(program);
         Self {
             process: Mutex::new(process),
             surroundings,

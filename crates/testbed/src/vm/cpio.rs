@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn another_program_reads_what_was_written() {
         let dir = tempfile::Builder::new()
-            .prefix("rubelet-t")
+            .prefix("rbt-vm-")
             .tempdir()
             .unwrap();
         let path = dir.path().join("archive");

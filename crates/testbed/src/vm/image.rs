@@ -40,7 +40,8 @@ impl Image {
         self
     }
 
-    /// Adds modules of the kernel, which are loaded before anything else runs.
+    /// Adds modules of the kernel, which are loaded before anything else runs. With `loop` the guest
+    /// has `/tmp` and `/var/lib` on an ext4.
     #[must_use]
     pub fn modules(mut self, names: &[&'static str]) -> Self {
         self.modules.extend(names);

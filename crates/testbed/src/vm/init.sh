@@ -28,6 +28,18 @@ hostname guest
 for module in $(cat /modules 2>/dev/null); do
     modprobe "$module" || echo "no module $module"
 done
+# A disk: before Linux 6.3 the IDs of a tmpfs can't be mapped.
+if grep -q '^loop$' /modules; then
+    truncate -s 2G /disk
+    mke2fs -F /disk > /dev/null
+    losetup /dev/loop0 /disk
+    mkdir -p /mnt
+    mount -t ext4 /dev/loop0 /mnt
+    for folder in tmp var/lib; do
+        mkdir -p "/mnt/$folder"
+        mount --bind "/mnt/$folder" "/$folder"
+    done
+fi
 if [ -e /lib/systemd/systemd ]; then
     exec /lib/systemd/systemd --log-target=console
 fi

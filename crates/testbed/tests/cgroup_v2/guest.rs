@@ -11,7 +11,8 @@ use rubelet_testbed::vm::Image;
 use serde_json::Value;
 
 /// Modules of the kernel that containers on a bridge use.
-pub(crate) const MODULES: [&str; 9] = [
+pub(crate) const MODULES: [&str; 10] = [
+    "loop",
     "overlay",
     "bridge",
     "veth",

@@ -18,11 +18,11 @@ const COMMAND: Duration = Duration::from_secs(30);
 /// How often to look for what is waited for before giving up.
 const LOOKS: u32 = 120;
 
-const CONFIGURATION: &str = "\
-apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-cgroupDriver: cgroupfs
-";
+/// A configuration with this cgroup driver.
+fn configuration(driver: &str) -> String {
+    let version = "kubelet.config.k8s.io/v1beta1";
+    format!("apiVersion: {version}\nkind: KubeletConfiguration\ncgroupDriver: {driver}\n")
+}
 
 /// A guest in which the agent runs.
 struct Node {
@@ -30,14 +30,14 @@ struct Node {
 }
 
 impl Node {
-    fn start() -> Result<Self> {
-        let archive = tempfile::Builder::new().prefix("rubelet-t").tempdir()?;
+    fn start(image: Image, driver: &str) -> Result<Self> {
+        let archive = tempfile::Builder::new().prefix("rbt-vm-").tempdir()?;
         let path = archive.path().join("images.tar");
         images::write_archive(&path)?;
-        let image = Image::default()
+        let image = image
             .program("/usr/local/bin/rubelet", binary()?)
             .file("/images.tar", std::fs::read(&path)?)
-            .file("/etc/rubelet.yaml", CONFIGURATION)
+            .file("/etc/rubelet.yaml", configuration(driver))
             .modules(&MODULES);
         let mut vm = Vm::boot(&image, 1536)?;
         vm.run("mkdir -p /manifests /staged", COMMAND)?;
@@ -81,6 +81,14 @@ impl Node {
         anyhow::bail!("waited in vain until pod {name} {what}:\n{last}\n{log}")
     }
 
+    /// Removes the pod and waits until the cgroup of its container is gone.
+    fn remove_limited(&mut self, cgroup: &str) -> Result<()> {
+        self.run("rm /manifests/limited.json")?;
+        let look = format!("[ -e {cgroup} ] || exit 0; sleep 0.2");
+        self.run(&format!("for i in $(seq 100); do {look}; done; exit 1"))?;
+        Ok(())
+    }
+
     /// The folder of a container's cgroup.
     fn cgroup(&mut self, pod: &Value, name: &str) -> Result<String> {
         let id = container(pod, name)["containerID"]
@@ -101,18 +109,23 @@ const DEVICES: &str = "mknod /null c 1 3 && echo x > /null && echo null-works; \
     mknod /kmsg c 1 11 && { cat /kmsg 2>&1; echo read-kmsg-$?; }; \
     mknod /console c 5 1 && { echo x 2>&1 > /console; echo wrote-console-$?; }";
 
+/// A pod with half a processor and 64 MiB.
+fn limited() -> Value {
+    let limits = json!({ "cpu": "500m", "memory": "64Mi" });
+    let main = with(
+        waiting("main"),
+        &json!({ "resources": { "limits": limits } }),
+    );
+    pod("limited", &json!({ "containers": [main] }))
+}
+
 #[test]
 fn pods_have_limits_run_out_of_memory_and_reach_no_devices() -> Result<()> {
-    let mut node = Node::start()?;
-    let resources = |limits: Value| json!({ "resources": { "limits": limits } });
-    let limited = with(
-        waiting("main"),
-        &resources(json!({ "cpu": "500m", "memory": "64Mi" })),
-    );
-    node.apply(&pod("limited", &json!({ "containers": [limited] })))?;
+    let mut node = Node::start(Image::default(), "cgroupfs")?;
+    node.apply(&limited())?;
     let grows = with(
         shell("grows", "exec tail /dev/zero"),
-        &resources(json!({ "memory": "16Mi" })),
+        &json!({ "resources": { "limits": { "memory": "16Mi" } } }),
     );
     let spec = json!({ "restartPolicy": "Never", "containers": [grows] });
     node.apply(&pod("grows", &spec))?;
@@ -151,9 +164,32 @@ fn pods_have_limits_run_out_of_memory_and_reach_no_devices() -> Result<()> {
     );
     assert!(!log.contains("wrote-console-0"), "{log}");
 
-    node.run("rm /manifests/limited.json")?;
-    let gone =
-        format!("for i in $(seq 100); do [ -e {cgroup} ] || exit 0; sleep 0.2; done; exit 1");
-    node.run(&gone)?;
+    node.remove_limited(&cgroup)
+}
+
+#[test]
+fn systemd_keeps_the_cgroups_of_containers() -> Result<()> {
+    let mut node = Node::start(Image::default().systemd()?, "systemd")?;
+    node.apply(&limited())?;
+    let seen = node.wait("limited", "runs", |pod| runs(pod, "main"))?;
+    let cgroup = node.cgroup(&seen, "main")?;
+    assert!(cgroup.ends_with(".scope"), "{cgroup}");
+    assert!(cgroup.contains("/kubepods.slice/kubepods-pod"), "{cgroup}");
+    let unit = cgroup.rsplit('/').next().unwrap_or_default().to_owned();
+    // What systemd itself knows survives when it is told to read everything anew.
+    node.run("systemctl daemon-reload")?;
+    let shown = node.run(&format!(
+        "systemctl show -p MemoryMax,ActiveState,Delegate {unit}"
+    ))?;
+    for expected in ["MemoryMax=67108864", "ActiveState=active", "Delegate=yes"] {
+        assert!(shown.contains(expected), "{shown}");
+    }
+    for (file, expected) in [("cpu.max", "50000 100000"), ("memory.max", "67108864")] {
+        let value = node.run(&format!("cat {cgroup}/{file}"))?;
+        assert_eq!(value.trim(), expected, "{file}");
+    }
+    node.remove_limited(&cgroup)?;
+    let left = node.run("systemctl list-units --all --plain --no-legend 'rubelet-*.scope'")?;
+    assert_eq!(left.trim(), "");
     Ok(())
 }

@@ -2,20 +2,30 @@
 
 use std::net::TcpListener;
 
-use rubelet_testbed::Agent;
+use rubelet_testbed::runtime::Kind;
+use rubelet_testbed::{Agent, TestRuntime};
 
 use crate::outside::{self, TIMEOUT};
 
 #[test]
 fn a_port_socket_or_root_folder_in_use_ends_the_second_agent_with_one_clear_error() {
     let (runtime, first) = outside::with_pods(&[]);
-    let before = std::fs::read_to_string(first.log_path()).unwrap();
+    let followed = |agent: &Agent| {
+        let log = std::fs::read_to_string(agent.log_path())?;
+        let told = log.contains("Events of the runtime are followed");
+        Ok(told.then_some(log))
+    };
+    let before = first
+        .wait_for("it has nothing more to say", TIMEOUT, followed)
+        .unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let socket = first.api_socket().display().to_string();
     let root = first.root_dir().display().to_string();
-    let builder = || Agent::builder(&runtime);
-    let rows = [
+    // On the same containerd both would be; an embedded runtime has one agent.
+    let elsewhere = TestRuntime::start().unwrap();
+    let builder = || Agent::builder(&elsewhere);
+    let mut rows = vec![
         (
             builder().config("healthzPort", port),
             format!("127.0.0.1:{port}"),
@@ -29,6 +39,10 @@ fn a_port_socket_or_root_folder_in_use_ends_the_second_agent_with_one_clear_erro
             format!("another agent uses the root folder {root}"),
         ),
     ];
+    if runtime.kind() == Kind::Embedded {
+        let its = runtime.scratch().dir().display().to_string();
+        rows.push((Agent::builder(&runtime), its));
+    }
     for (builder, part) in rows {
         let mut second = builder.start().unwrap();
         let never = second.wait_for("it runs", TIMEOUT, |_| Ok(None::<()>));

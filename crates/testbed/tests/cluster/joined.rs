@@ -17,7 +17,7 @@ pub(crate) struct Joined {
     pub(crate) agent: Agent,
     pub(crate) truth: CriTruth,
     pub(crate) cluster: Cluster,
-    _runtime: TestRuntime,
+    runtime: TestRuntime,
 }
 
 impl Joined {
@@ -39,7 +39,7 @@ impl Joined {
             agent: configure(builder).start().unwrap(),
             truth: runtime.truth().unwrap(),
             cluster,
-            _runtime: runtime,
+            runtime,
         };
         joined.wait_node_ready(name);
         joined
@@ -108,20 +108,21 @@ impl Joined {
             .unwrap();
     }
 
-    /// Takes all sandboxes and containers away, as a reboot does.
+    /// Takes all sandboxes and containers away, as a reboot does. The agent doesn't run.
     pub(crate) fn lose_all_sandboxes(&self) {
-        for sandbox in self.truth.sandboxes().unwrap() {
-            let pod_sandbox_id = sandbox.id;
-            let stop = v1::StopPodSandboxRequest {
-                pod_sandbox_id: pod_sandbox_id.clone(),
-            };
-            let remove = v1::RemovePodSandboxRequest { pod_sandbox_id };
-            let runtime = self.truth.client();
-            self.truth.block_on(runtime.stop_pod_sandbox(stop)).unwrap();
-            self.truth
-                .block_on(runtime.remove_pod_sandbox(remove))
-                .unwrap();
-        }
+        let lose = |truth: &CriTruth| {
+            for sandbox in truth.sandboxes().unwrap() {
+                let pod_sandbox_id = sandbox.id;
+                let stop = v1::StopPodSandboxRequest {
+                    pod_sandbox_id: pod_sandbox_id.clone(),
+                };
+                let remove = v1::RemovePodSandboxRequest { pod_sandbox_id };
+                let client = truth.client();
+                truth.block_on(client.stop_pod_sandbox(stop)).unwrap();
+                truth.block_on(client.remove_pod_sandbox(remove)).unwrap();
+            }
+        };
+        self.runtime.without_agent(lose).unwrap();
     }
 
     fn log_end(&self) -> String {

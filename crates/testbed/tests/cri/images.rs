@@ -37,7 +37,7 @@ fn remove(subject: &Subject, image: &str) -> CriResult<()> {
         .map(drop)
 }
 
-fn run_with<'a>(sandbox: &'a Sandbox<'_>, name: &str, image: &str) -> CriResult<String> {
+fn run_with(sandbox: &Sandbox<'_>, name: &str, image: &str) -> CriResult<String> {
     let mut config = sandbox.script(name, "sleep 1000");
     config.image = spec(image);
     sandbox.start(config)

@@ -65,12 +65,12 @@ fn lists_of_use_are_filtered() -> Result<()> {
         pod_sandbox_id: one.id.clone(),
         ..Default::default()
     };
-    assert_eq!(list(by_sandbox)?, [first.clone()]);
+    assert_eq!(list(by_sandbox)?, std::slice::from_ref(&first));
     let by_id = v1::ContainerStatsFilter {
         id: second.clone(),
         ..Default::default()
     };
-    assert_eq!(list(by_id)?, [second.clone()]);
+    assert_eq!(list(by_id)?, std::slice::from_ref(&second));
     let by_label = v1::ContainerStatsFilter {
         label_selector: BTreeMap::from([("io.kubernetes.pod.name".into(), two.name())]),
         ..Default::default()
@@ -161,7 +161,7 @@ fn a_pod_tells_what_it_uses() -> Result<()> {
         .filter_map(|one| one.attributes)
         .map(|one| one.id)
         .collect();
-    assert_eq!(ids, [sandbox.id.clone()]);
+    assert_eq!(ids, std::slice::from_ref(&sandbox.id));
     Ok(())
 }
 

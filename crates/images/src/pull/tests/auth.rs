@@ -252,3 +252,51 @@ async fn a_token_server_must_be_as_safe_as_the_registry() {
     assert_eq!(error.kind(), PullErrorKind::Refused);
     assert!(text(&error).contains("plain HTTP"), "{}", text(&error));
 }
+
+#[tokio::test]
+async fn other_registries_are_checked_and_may_be_behind_a_proxy() {
+    if !is_root() {
+        return;
+    }
+    let served = content();
+    let server = TestServer::start_with(true, move |asked| served.answer(asked)).await;
+    let (address, asked) = proxy(server.address).await;
+    let dir = folder();
+    let mut settings = settings();
+    settings.proxy = crate::Proxy::Https(format!("http://{address}"));
+    let request = || PullRequest {
+        image: "registry.test/team/app:1",
+        auth: None,
+    };
+    let strict = ImageStore::open(&dir.path().join("strict"), settings.clone())
+        .await
+        .unwrap();
+    let error = strict.pull(request()).await.unwrap_err();
+    assert_eq!(error.kind(), PullErrorKind::Unavailable);
+    assert!(text(&error).contains("certificate"), "{}", text(&error));
+    assert_eq!(server.asked().len(), 0);
+    let file = dir.path().join("ca.pem");
+    fs::write(&file, server.certificate.as_ref().unwrap()).unwrap();
+    settings.authorities = Some(file);
+    let store = ImageStore::open(&dir.path().join("store"), settings.clone())
+        .await
+        .unwrap();
+    store.pull(request()).await.unwrap();
+    assert!(
+        asked
+            .lock()
+            .unwrap()
+            .iter()
+            .all(|line| line == "CONNECT registry.test:443 HTTP/1.1")
+    );
+    settings.proxy = crate::Proxy::Https("socks5://127.0.0.1:1".into());
+    let socks = ImageStore::open(&dir.path().join("socks"), settings)
+        .await
+        .unwrap();
+    let error = socks.pull(request()).await.unwrap_err();
+    assert!(
+        text(&error).contains("is not supported"),
+        "{}",
+        text(&error)
+    );
+}

@@ -89,6 +89,15 @@ impl PodTask {
                 .await
                 .map_err(|error| (error.reason, failed_sandbox(&error.message)))?,
         };
+        if !self.pod.spec.host_users {
+            let state = context.runtime_state.borrow();
+            let mut handlers = state.handlers.iter();
+            let handler = handlers.find(|handler| *handler.name == *runtime_handler);
+            if !handler.is_some_and(|handler| handler.user_namespaces) {
+                let message = no_user_namespaces(&state.name, &runtime_handler);
+                return Err((FAILED_SANDBOX, failed_sandbox(&message)));
+            }
+        }
         for (reason, message) in notes {
             context
                 .recorder
@@ -107,6 +116,14 @@ impl PodTask {
             }
         }
     }
+}
+
+fn no_user_namespaces(runtime: &str, handler: &str) -> String {
+    let who = match handler {
+        "" => format!("the container runtime {runtime}"),
+        named => format!("the handler {named:?} of the container runtime {runtime}"),
+    };
+    format!("spec.hostUsers: false can't be: {who} does not support user namespaces")
 }
 
 fn failed_sandbox(why: &str) -> String {

@@ -10,8 +10,8 @@ use rubelet_pod_plan::{
     cri_config::{ContainerInputs, container_config, env, mounts, verify_non_root},
 };
 
+use super::Images;
 use crate::{
-    images::PresentImage,
     objects::{CONFIG_ERROR, Draw},
     pod_task::{PodTask, StartFailure},
 };
@@ -21,8 +21,12 @@ impl PodTask {
         &mut self,
         container: &Container,
         count: u32,
-        image: PresentImage,
+        images: Images,
     ) -> Result<v1::ContainerConfig, StartFailure> {
+        let Images {
+            own: image,
+            volumes,
+        } = images;
         let config_error = |message: String| StartFailure::new(CONFIG_ERROR, message);
         verify_non_root(&self.pod, container, &image.user).map_err(|error| {
             let (name, uid) = (&self.pod.name, &self.pod.uid);
@@ -41,10 +45,11 @@ impl PodTask {
         let known = host.env_context(pod_ips.clone());
         let values = env::environment(&self.pod, container, &known, &objects)
             .map_err(|error| config_error(error.to_string()))?;
-        let files = host
+        let mut files = host
             .container_files(&self.pod, &container.name, &values, &pod_ips)
             .await
             .map_err(|error| config_error(error.message))?;
+        files.images = volumes;
         let mounts = mounts(&self.pod, container, &files)
             .map_err(|error| config_error(error.to_string()))?;
         let (seccomp_root, seccomp_default) = host.seccomp();
@@ -61,6 +66,7 @@ impl PodTask {
                 seccomp_default,
                 seccomp_root,
                 target,
+                users: files.users,
             },
         ))
     }

@@ -1,0 +1,88 @@
+//! Plugins that an agent before this one started, and that still run because it was killed.
+//!
+//! A signal at the parent's death would not do: it comes when the thread ends that started the plugin,
+//! and that is one of a pool. So plugins carry a mark in their environment.
+
+use std::{ffi::OsString, fs, os::unix::ffi::OsStrExt, path::Path};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// Which network a plugin works for: the folder of its records, which only one agent uses at a time.
+const NETWORK: &str = "RUBELET_NETWORK";
+
+/// Which agent started it.
+const AGENT: &str = "RUBELET_AGENT_PID";
+
+/// The marks of a plugin.
+pub(super) fn marks(state_dir: &Path) -> [(&'static str, OsString); 2] {
+    [
+        (NETWORK, state_dir.into()),
+        (AGENT, std::process::id().to_string().into()),
+    ]
+}
+
+/// Kills plugins that other agents started for this network, with what is in their process groups. What
+/// a plugin put into a group of its own was meant to stay. Tells whom it killed.
+pub(super) fn kill(state_dir: &Path) -> Vec<String> {
+    let groups = processes(None);
+    let leaders: Vec<i32> = groups
+        .iter()
+        .filter(|&&(pid, group)| pid == group && is_left(pid, state_dir))
+        .map(|&(pid, _)| pid)
+        .collect();
+    let mut killed = Vec::new();
+    for leader in leaders {
+        let name = fs::read_to_string(format!("/proc/{leader}/comm")).unwrap_or_default();
+        if end(leader, |pid| is_left(pid, state_dir)) {
+            killed.push(format!(
+                "CNI plugin {} (process {leader}) of an agent that died",
+                name.trim()
+            ));
+        }
+        // The kernel gives the number to nobody else while it is the number of a group.
+        for (pid, _) in processes(Some(leader)) {
+            end(pid, |pid| group_of(pid) == Some(leader));
+        }
+    }
+    killed
+}
+
+/// Processes with their groups.
+fn processes(of: Option<i32>) -> Vec<(i32, i32)> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    entries
+        .filter_map(|entry| {
+            let pid: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+            let group = group_of(pid)?;
+            (pid > 1 && group > 1 && of.is_none_or(|of| of == group)).then_some((pid, group))
+        })
+        .collect()
+}
+
+fn group_of(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in brackets may hold anything; behind it come state, parent and group.
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(2)?.parse().ok()
+}
+
+/// Whether a process carries the marks of this network and of another agent.
+fn is_left(pid: i32, state_dir: &Path) -> bool {
+    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else {
+        return false;
+    };
+    let value = |name: &str| {
+        environment
+            .split(|&byte| byte == 0)
+            .find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+    };
+    value(NETWORK) == Some(state_dir.as_os_str().as_bytes())
+        && value("CNI_COMMAND").is_some()
+        && value(AGENT).is_some_and(|agent| agent != std::process::id().to_string().as_bytes())
+}
+
+/// Kills a process by a descriptor, if it still is the one that is meant once it is held.
+fn end(pid: i32, is_meant: impl Fn(i32) -> bool) -> bool {
+    let held = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    held.is_some_and(|held| is_meant(pid) && pidfd_send_signal(&held, Signal::KILL).is_ok())
+}

@@ -1,0 +1,183 @@
+//! The users of pods with a user namespace, recorded in each pod's folder in upstream's form: a
+//! later agent, or another kubelet, gives them to nobody else.
+
+use std::{
+    fs,
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use rubelet_api::{pod::Pod, security::UserRange};
+use rubelet_base::{ErrorChain, PodUid};
+use rubelet_node_plan::{UserRanges, UserSettings};
+use serde::{Deserialize, Serialize};
+use tracing::warn;
+
+use super::{HostSettings, Inner, folders, read_optional};
+use crate::pod_host::HostError;
+
+const REASON: &str = "FailedCreatePodSandBox";
+/// Name of the record in a pod's folder.
+const RECORD: &str = "userns";
+
+/// The ranges of this node. They are read from disk when the first one is needed.
+#[derive(Debug)]
+pub(super) struct PodUsers {
+    per_pod: u32,
+    pods: u32,
+    ranges: Mutex<Option<UserRanges>>,
+}
+
+/// `userns` of a pod.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Record {
+    uid_mappings: Vec<Mapping>,
+    gid_mappings: Vec<Mapping>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Mapping {
+    host_id: u32,
+    container_id: u32,
+    length: u32,
+}
+
+impl PodUsers {
+    pub(super) fn new(settings: &HostSettings) -> Self {
+        Self {
+            per_pod: settings.user_ids_per_pod,
+            pods: settings.max_pods,
+            ranges: Mutex::new(None),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<UserRanges>> {
+        self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn settings(&self) -> Result<UserSettings, HostError> {
+        let read = |path: &str| {
+            let bytes = read_optional(Path::new(path))
+                .map_err(|error| failed(format!("cannot read {path}: {error}")))?;
+            Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
+        };
+        let (uids, gids) = (read("/etc/subuid")?, read("/etc/subgid")?);
+        let delegated = UserSettings::delegated(self.per_pod, &uids, &gids).map_err(failed)?;
+        Ok(delegated.unwrap_or_else(|| UserSettings::standard(self.per_pod, self.pods)))
+    }
+}
+
+/// The users of a pod with `hostUsers: false`, on record before this returns; `None` for others.
+pub(super) fn users(inner: &Inner, pod: &Pod) -> Result<Option<UserRange>, HostError> {
+    if pod.spec.host_users {
+        return Ok(None);
+    }
+    let mut ranges = inner.users.lock();
+    let ranges = match &mut *ranges {
+        Some(ranges) => ranges,
+        none => none.insert(load(inner)?),
+    };
+    if let Some(range) = ranges.get(&pod.uid) {
+        return Ok(Some(range));
+    }
+    let path = record_path(inner, &pod.uid)?;
+    if path.exists() {
+        return Err(failed(format!(
+            "{} can't be read: the pod's users are not known; remove the pod",
+            path.display()
+        )));
+    }
+    let range = ranges
+        .take(&pod.uid)
+        .map_err(|error| failed(error.to_string()))?;
+    if let Err(error) = write(&path, range) {
+        ranges.release(&pod.uid);
+        return Err(failed(format!("cannot write {}: {error}", path.display())));
+    }
+    Ok(Some(range))
+}
+
+/// The pod and its folder are gone.
+pub(super) fn release(inner: &Inner, uid: &PodUid) {
+    if let Some(ranges) = &mut *inner.users.lock() {
+        ranges.release(uid);
+    }
+}
+
+fn load(inner: &Inner) -> Result<UserRanges, HostError> {
+    let mut ranges = UserRanges::new(inner.users.settings()?);
+    for uid in folders::pods_on_disk(inner) {
+        let Ok(path) = record_path(inner, &uid) else {
+            continue;
+        };
+        match read(&path) {
+            Ok(Some(range)) => ranges.adopt(uid, range),
+            Ok(None) => {}
+            Err(error) => {
+                warn!(file = %path.display(), error = %ErrorChain(&error), "The record of a pod's users can't be read");
+            }
+        }
+    }
+    Ok(ranges)
+}
+
+fn record_path(inner: &Inner, uid: &PodUid) -> Result<PathBuf, HostError> {
+    Ok(folders::dirs(inner, uid)?.pod().join(RECORD))
+}
+
+fn read(path: &Path) -> io::Result<Option<UserRange>> {
+    let Some(bytes) = read_optional(path)? else {
+        return Ok(None);
+    };
+    let record: Record = serde_json::from_slice(&bytes)?;
+    match (&*record.uid_mappings, &*record.gid_mappings) {
+        ([one], [other]) if one == other && one.container_id == 0 => Ok(Some(UserRange {
+            first: one.host_id,
+            length: one.length,
+        })),
+        _ => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "it does not have one range for users and groups from 0 on",
+        )),
+    }
+}
+
+/// Whole or not at all: half a record would lose the range.
+fn write(path: &Path, range: UserRange) -> io::Result<()> {
+    let mapping = Mapping {
+        host_id: range.first,
+        container_id: 0,
+        length: range.length,
+    };
+    let record = Record {
+        uid_mappings: vec![mapping],
+        gid_mappings: vec![mapping],
+    };
+    if let Some(dir) = path.parent() {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o750)
+            .create(dir)?;
+    }
+    let draft = path.with_extension("new");
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&draft)?;
+    file.write_all(&serde_json::to_vec(&record)?)?;
+    file.sync_all()?;
+    fs::rename(&draft, path)
+}
+
+fn failed(message: String) -> HostError {
+    HostError {
+        reason: REASON,
+        message,
+    }
+}

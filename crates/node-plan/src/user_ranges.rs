@@ -1,0 +1,213 @@
+//! Which users of the host stand for those of a pod with a user namespace. No two pods share one, so
+//! that one which breaks out is nobody to the others.
+
+use std::collections::BTreeMap;
+
+use rubelet_api::security::UserRange;
+use rubelet_base::PodUid;
+
+/// IDs come in units of so many.
+pub const UNIT: u32 = 65_536;
+
+/// From where to where the IDs of pods are, and how many each gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UserSettings {
+    /// The first ID of the first pod.
+    pub first: u32,
+    /// How many there are for all pods together.
+    pub total: u32,
+    /// `userNamespaces.idsPerPod`.
+    pub per_pod: u32,
+}
+
+/// The ranges in use.
+#[derive(Debug, Clone)]
+pub struct UserRanges {
+    settings: UserSettings,
+    used: BTreeMap<PodUid, UserRange>,
+}
+
+/// No users are left for a pod.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "all {total} user IDs from {first} on are in use, and each pod with hostUsers: false needs {per_pod}; remove such pods, or give the user kubelet more in /etc/subuid and /etc/subgid"
+)]
+pub struct NoUsersLeft {
+    first: u32,
+    total: u32,
+    per_pod: u32,
+}
+
+impl UserSettings {
+    /// What is used where nobody says otherwise: enough for `pods`, from the first unit after the
+    /// host's own users on.
+    #[must_use]
+    pub fn standard(per_pod: u32, pods: u32) -> Self {
+        let most = u32::MAX - UNIT;
+        Self {
+            first: UNIT,
+            total: per_pod.saturating_mul(pods.max(1)).min(most - most % UNIT),
+            per_pod,
+        }
+    }
+
+    /// What the entries of the user `kubelet` in `/etc/subuid` and `/etc/subgid` allow.
+    ///
+    /// # Errors
+    /// They differ, are several, or don't fall into units.
+    pub fn delegated(per_pod: u32, subuid: &str, subgid: &str) -> Result<Option<Self>, String> {
+        let uids: Vec<(u32, u32)> = entries(subuid).collect();
+        let gids: Vec<(u32, u32)> = entries(subgid).collect();
+        match (&*uids, &*gids) {
+            ([], []) => Ok(None),
+            ([one], [other]) if one == other => {
+                let (first, total) = *one;
+                let fits = first >= UNIT && first % UNIT == 0 && total % UNIT == 0;
+                if fits && total >= per_pod && first.checked_add(total - 1).is_some() {
+                    Ok(Some(Self {
+                        first,
+                        total,
+                        per_pod,
+                    }))
+                } else {
+                    Err(format!(
+                        "the range {first}:{total} of the user kubelet in /etc/subuid must begin and end at multiples of {UNIT}, not with the first, and have at least {per_pod} IDs"
+                    ))
+                }
+            }
+            _ => Err(
+                "the user kubelet must have one and the same range in /etc/subuid and /etc/subgid"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+fn entries(text: &str) -> impl Iterator<Item = (u32, u32)> {
+    text.lines().filter_map(|line| {
+        let range = line.trim().strip_prefix("kubelet:")?;
+        let (first, total) = range.split_once(':')?;
+        Some((first.parse().ok()?, total.parse().ok()?))
+    })
+}
+
+impl UserRanges {
+    /// Nothing in use yet.
+    #[must_use]
+    pub fn new(settings: UserSettings) -> Self {
+        Self {
+            settings,
+            used: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a range that a pod has from an earlier run. It keeps it, whatever the settings are now.
+    pub fn adopt(&mut self, pod: PodUid, range: UserRange) {
+        self.used.insert(pod, range);
+    }
+
+    /// The range of a pod, if it has one.
+    #[must_use]
+    pub fn get(&self, pod: &PodUid) -> Option<UserRange> {
+        self.used.get(pod).copied()
+    }
+
+    /// The range of a pod; the first free one if it has none yet.
+    ///
+    /// # Errors
+    /// All are in use.
+    pub fn take(&mut self, pod: &PodUid) -> Result<UserRange, NoUsersLeft> {
+        if let Some(range) = self.get(pod) {
+            return Ok(range);
+        }
+        let UserSettings {
+            first,
+            total,
+            per_pod,
+        } = self.settings;
+        let range = (0..total / per_pod)
+            .map(|index| UserRange {
+                first: first + index * per_pod,
+                length: per_pod,
+            })
+            .find(|range| !self.used.values().any(|used| overlap(*used, *range)))
+            .ok_or(NoUsersLeft {
+                first,
+                total,
+                per_pod,
+            })?;
+        self.used.insert(pod.clone(), range);
+        Ok(range)
+    }
+
+    /// The pod is gone.
+    pub fn release(&mut self, pod: &PodUid) {
+        self.used.remove(pod);
+    }
+}
+
+fn overlap(one: UserRange, other: UserRange) -> bool {
+    let end = |range: UserRange| u64::from(range.first) + u64::from(range.length);
+    u64::from(one.first) < end(other) && u64::from(other.first) < end(one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uid(name: &str) -> PodUid {
+        name.into()
+    }
+
+    #[test]
+    fn pods_never_share_users_and_keep_theirs() {
+        let mut ranges = UserRanges::new(UserSettings::standard(UNIT, 3));
+        let one = ranges.take(&uid("one")).unwrap();
+        assert_eq!((one.first, one.length), (UNIT, UNIT));
+        let two = ranges.take(&uid("two")).unwrap();
+        assert!(!overlap(one, two));
+        assert_eq!(ranges.take(&uid("one")), Ok(one));
+        ranges.take(&uid("three")).unwrap();
+        assert!(ranges.take(&uid("four")).is_err());
+        ranges.release(&uid("one"));
+        assert_eq!(ranges.take(&uid("four")), Ok(one));
+    }
+
+    #[test]
+    fn ranges_of_an_earlier_run_are_not_given_again() {
+        let settings = UserSettings::standard(2 * UNIT, 4);
+        let mut ranges = UserRanges::new(settings);
+        let old = UserRange {
+            first: 2 * UNIT,
+            length: UNIT,
+        };
+        ranges.adopt(uid("old"), old);
+        assert_eq!(ranges.take(&uid("old")), Ok(old));
+        for name in ["a", "b", "c"] {
+            assert!(!overlap(old, ranges.take(&uid(name)).unwrap()));
+        }
+    }
+
+    #[test]
+    fn what_is_delegated_to_the_kubelet_is_used() {
+        let text = "root:1:2\nkubelet:131072:655360\n";
+        let found = UserSettings::delegated(UNIT, text, text).unwrap().unwrap();
+        assert_eq!((found.first, found.total), (131_072, 655_360));
+        assert_eq!(UserSettings::delegated(UNIT, "", "root:1:2"), Ok(None));
+        for (uids, gids) in [
+            (text, ""),
+            (text, "kubelet:131072:65536"),
+            ("kubelet:5:65536", "kubelet:5:65536"),
+            ("kubelet:65536:100", "kubelet:65536:100"),
+            ("kubelet:0:65536", "kubelet:0:65536"),
+        ] {
+            assert!(UserSettings::delegated(UNIT, uids, gids).is_err(), "{uids}");
+        }
+    }
+
+    #[test]
+    fn many_pods_fit_into_what_a_number_can_be() {
+        let settings = UserSettings::standard(UNIT * 1000, u32::MAX);
+        assert!(settings.first.checked_add(settings.total - 1).is_some());
+    }
+}
