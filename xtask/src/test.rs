@@ -8,8 +8,7 @@ mod stages;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-
-use rubelet_testbed::runtime::Kind;
+use rubelet_testbed::{packages, runtime::Kind};
 
 use crate::{cargo, codegen, fuzz, tidy};
 use rings::{Part, Tally};
@@ -72,6 +71,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
         check(root, &mut stages)?;
     }
     let mut tally = Tally::default();
+    // Tests of single crates run real programs too, and pass over those that are missing.
+    stages.run("packages", || packages::ensure().map(drop))?;
     let mut agent = None;
     let wanted = |ring: &u8| options.ring.is_none_or(|one| one == *ring);
     for ring in rings::ALL.into_iter().filter(wanted) {

@@ -14,9 +14,10 @@ use crate::command::stdout_of;
 use crate::scratch::lock::HostLock;
 
 /// What is installed on the host, by Debian package name.
-pub const NEEDED: [&str; 6] = [
+pub const NEEDED: [&str; 7] = [
     "busybox-static",
     "containernetworking-plugins",
+    "crun",
     "iproute2",
     "iptables",
     "nftables",
@@ -185,10 +186,8 @@ mod tests {
 
     #[test]
     fn only_packages_that_are_not_fully_installed_are_missing() {
+        let wanted = ["busybox-static", "iproute2", "iptables", "runc"];
         let text = "busybox-static installed\niptables config-files\nrunc installed\n";
-        assert_eq!(
-            missing(&NEEDED, text),
-            ["containernetworking-plugins", "iproute2", "iptables"]
-        );
+        assert_eq!(missing(&wanted, text), ["iproute2", "iptables"]);
     }
 }

@@ -32,7 +32,11 @@ pub(super) fn check(resolved: &Resolved, cgroups: &CgroupFs) -> anyhow::Result<(
                  failSwapOn: false"
             );
         }
-        warn!("Swap is on; pods do not use it. Set failSwapOn: false to accept it silently");
+        let pods = match config.memory_swap.swap_behavior.as_str() {
+            "LimitedSwap" => "Burstable pods use a share of it",
+            _ => "pods do not use it",
+        };
+        warn!("Swap is on; {pods}. Set failSwapOn: false to accept it silently");
     }
     Ok(())
 }
