@@ -103,7 +103,14 @@ pub(super) fn run(root: &Path, part: Part<'_>, tally: &mut Tally) -> Result<()> 
     let mut command = cargo::command(root, &["test", "--no-fail-fast"]);
     match ring {
         1 => command.args(["--workspace", "--lib", "--bins"]),
-        2 => command.args(["--workspace", "--exclude", "rubelet-testbed", "--test", "*"]),
+        2 => {
+            // Tests that run programs of their crates take them from here.
+            cargo::run(&mut cargo::command(
+                root,
+                &["build", "--workspace", "--examples"],
+            ))?;
+            command.args(["--workspace", "--exclude", "rubelet-testbed", "--test", "*"])
+        }
         _ => {
             let names = runtime_tests(root, ring, runtime)?;
             if names.is_empty() {
