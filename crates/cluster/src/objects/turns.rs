@@ -177,11 +177,16 @@ impl Shared {
     /// What a file is to hold: nothing of it, or `None`: leave it as it is.
     fn content(&self, state: &State, key: &FileKey) -> Option<Option<FileContent>> {
         Some(match key {
-            FileKey::Object(object) => state
-                .cells
-                .get(object)
-                .and_then(|cell| cell.value())
-                .map(|value| FileContent::Object(ObjectRecord::new(object, &value))),
+            FileKey::Object(object) => {
+                let cell = state.cells.get(object);
+                // One pod let go of it and another has taken it up: what the file holds may be all
+                // that is known.
+                if cell.is_some_and(|cell| !cell.follow.view().read) {
+                    return None;
+                }
+                cell.and_then(|cell| cell.value())
+                    .map(|value| FileContent::Object(ObjectRecord::new(object, &value)))
+            }
             FileKey::Tokens(uid) => state
                 .pods
                 .get(uid)
