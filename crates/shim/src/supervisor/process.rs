@@ -10,7 +10,7 @@ use std::{
 };
 
 use rubelet_base::{ErrorChain, cgroup::CgroupPath};
-use rubelet_host::{CgroupFs, alloc};
+use rubelet_host::{CgroupFs, CgroupLayout, alloc, cgroup::CgroupTarget};
 use rustix::fs::{FileType, Mode};
 
 /// As unlikely to be killed for want of memory as a process that may be killed can be.
@@ -59,9 +59,15 @@ fn close_from(first: u32) {
 }
 
 /// Makes the process a supervisor that outlives its agent. Returns what could not be had and isn't
-/// worth failing.
-pub(super) fn set_up(cgroup: Option<&CgroupPath>) -> Result<Vec<String>, String> {
+/// worth failing, and the cgroup if it is still to be joined in the unified hierarchy.
+///
+/// Beside version 1 nothing is limited or counted there, and the kernel takes up to 15 ms for it: it
+/// is done when the pod runs.
+pub(super) fn set_up(
+    cgroup: Option<&CgroupPath>,
+) -> Result<(Vec<String>, Option<CgroupTarget>), String> {
     let mut warnings = Vec::new();
+    let mut later = None;
     alloc::limit_arenas();
     keep_panics();
     let failed = |what: &str, error: &(dyn Error + 'static)| {
@@ -78,11 +84,16 @@ pub(super) fn set_up(cgroup: Option<&CgroupPath>) -> Result<Vec<String>, String>
     if let Some(cgroup) = cgroup {
         let cgroups = CgroupFs::detect(Path::new("/sys/fs/cgroup"))
             .map_err(|error| failed("find the cgroups", &error))?;
-        cgroups
+        let target = cgroups
             .create(cgroup)
-            .map_err(|error| failed(&format!("make its cgroup {cgroup}"), &error))?
-            .join_self()
-            .map_err(|error| failed(&format!("move to its cgroup {cgroup}"), &error))?;
+            .map_err(|error| failed(&format!("make its cgroup {cgroup}"), &error))?;
+        let is_hybrid = cgroups.layout() == CgroupLayout::Hybrid;
+        match is_hybrid {
+            true => target.join_rest(),
+            false => target.join_self(),
+        }
+        .map_err(|error| failed(&format!("move to its cgroup {cgroup}"), &error))?;
+        later = is_hybrid.then_some(target);
     }
     if let Err(error) = fs::write("/proc/self/oom_score_adj", OOM_SCORE_ADJ) {
         warnings.push(format!(
@@ -90,5 +101,5 @@ pub(super) fn set_up(cgroup: Option<&CgroupPath>) -> Result<Vec<String>, String>
              {OOM_SCORE_ADJ} to /proc/self/oom_score_adj: {error}"
         ));
     }
-    Ok(warnings)
+    Ok((warnings, later))
 }

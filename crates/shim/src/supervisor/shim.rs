@@ -12,8 +12,11 @@ use std::{
 };
 
 use rubelet_base::ErrorChain;
-use rubelet_host::{CgroupFs, alloc};
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rubelet_host::{CgroupFs, alloc, cgroup::CgroupTarget};
+use rustix::{
+    event::Timespec,
+    net::{AddressFamily, SocketFlags, SocketType},
+};
 
 use super::{
     children::Children,
@@ -37,6 +40,12 @@ use crate::{
 /// Most connections at a time; the one that subscribed stays when another must go.
 const CONNECTIONS: usize = 8;
 
+/// When nothing happened for so long, the pod runs.
+const JOIN_AFTER: Timespec = Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
+
 /// A shim.
 #[derive(Debug)]
 pub(super) struct Shim {
@@ -49,6 +58,8 @@ pub(super) struct Shim {
     subscriber: Option<u32>,
     last_slot: u32,
     cgroups: Option<CgroupFs>,
+    /// Its own cgroup, while it has not joined the unified hierarchy.
+    to_join: Option<CgroupTarget>,
     pub(super) sandbox: Option<Sandbox>,
     pub(super) containers: BTreeMap<u32, Container>,
     pub(super) events: Events,
@@ -64,7 +75,11 @@ pub(super) struct Shim {
 
 impl Shim {
     /// A shim that listens in its folder.
-    pub(super) fn new(dir: PathBuf, warnings: Vec<String>) -> Result<Self, String> {
+    pub(super) fn new(
+        dir: PathBuf,
+        warnings: Vec<String>,
+        to_join: Option<CgroupTarget>,
+    ) -> Result<Self, String> {
         let failed = |what: &str, error: io::Error| format!("a shim can't {what}: {error}");
         let listener =
             listen(&dir).map_err(|error| failed(&format!("listen in {}", dir.display()), error))?;
@@ -88,6 +103,7 @@ impl Shim {
             subscriber: None,
             last_slot: 0,
             cgroups: None,
+            to_join,
             sandbox: None,
             containers: BTreeMap::new(),
             events,
@@ -107,7 +123,16 @@ impl Shim {
                 self.untidy = false;
                 alloc::trim();
             }
-            for source in self.watch.wait()? {
+            let most = self.to_join.as_ref().map(|_| &JOIN_AFTER);
+            let mut sources = self.watch.wait(most)?.peekable();
+            if sources.peek().is_none()
+                && let Some(cgroup) = self.to_join.take()
+                && let Err(error) = cgroup.join_self()
+            {
+                let message = format!("the shim can't move to its cgroup: {error}");
+                self.report(Event::Warning { message });
+            }
+            for source in sources {
                 // One pod's shim has one chance: a mistake in here must not end its containers.
                 let result = catch_unwind(AssertUnwindSafe(|| self.handle(source)));
                 if result.is_err() {

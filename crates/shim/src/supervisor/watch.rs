@@ -6,7 +6,7 @@ use std::{
     os::fd::{AsFd, OwnedFd},
 };
 
-use rustix::event::epoll;
+use rustix::event::{Timespec, epoll};
 
 /// What a descriptor that became ready belongs to. Numbers of connections, containers and processes
 /// are never used twice, so that an event that comes late hits nobody.
@@ -124,10 +124,13 @@ impl Watch {
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// Waits until something is ready.
-    pub(super) fn wait(&self) -> io::Result<impl Iterator<Item = Source> + use<>> {
+    /// Waits until something is ready, `most` at the longest.
+    pub(super) fn wait(
+        &self,
+        most: Option<&Timespec>,
+    ) -> io::Result<impl Iterator<Item = Source> + use<>> {
         let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; ROUND];
-        let ready = match epoll::wait(&self.epoll, &mut events[..], None) {
+        let ready = match epoll::wait(&self.epoll, &mut events[..], most) {
             Ok((ready, _)) => &*ready,
             // A signal's handler ran; what it has to tell is told by a descriptor.
             Err(rustix::io::Errno::INTR) => &[],

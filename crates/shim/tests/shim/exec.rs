@@ -207,6 +207,11 @@ fn descriptors_are_not_kept() {
             let dir = format!("/proc/{}/fd", shim.pid);
             std::fs::read_dir(dir).unwrap().count()
         };
+        // It holds its cgroup open until it is there in every hierarchy.
+        wait_until("it is in its cgroup", || {
+            let text = std::fs::read_to_string(format!("/proc/{}/cgroup", shim.pid)).unwrap();
+            text.lines().all(|line| line.ends_with("/shim"))
+        });
         let before = count(shim);
         for number in 0..5 {
             let (mine, theirs) = std::io::pipe().unwrap();
