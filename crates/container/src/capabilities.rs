@@ -1,6 +1,6 @@
 //! Capabilities by name, and the sets of a process.
 
-use rubelet_oci::Capabilities;
+use rubelet_oci::{CAPABILITIES, Capabilities};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, capability_is_in_bounding_set,
     clear_ambient_capability_set, configure_capability_in_ambient_set,
@@ -8,51 +8,6 @@ use rustix::thread::{
 };
 
 use crate::step::{Failure, Step};
-
-/// Names in the order of the kernel's numbers, without `CAP_`.
-const NAMES: [&str; 41] = [
-    "CHOWN",
-    "DAC_OVERRIDE",
-    "DAC_READ_SEARCH",
-    "FOWNER",
-    "FSETID",
-    "KILL",
-    "SETGID",
-    "SETUID",
-    "SETPCAP",
-    "LINUX_IMMUTABLE",
-    "NET_BIND_SERVICE",
-    "NET_BROADCAST",
-    "NET_ADMIN",
-    "NET_RAW",
-    "IPC_LOCK",
-    "IPC_OWNER",
-    "SYS_MODULE",
-    "SYS_RAWIO",
-    "SYS_CHROOT",
-    "SYS_PTRACE",
-    "SYS_PACCT",
-    "SYS_ADMIN",
-    "SYS_BOOT",
-    "SYS_NICE",
-    "SYS_RESOURCE",
-    "SYS_TIME",
-    "SYS_TTY_CONFIG",
-    "MKNOD",
-    "LEASE",
-    "AUDIT_WRITE",
-    "AUDIT_CONTROL",
-    "SETFCAP",
-    "MAC_OVERRIDE",
-    "MAC_ADMIN",
-    "SYSLOG",
-    "WAKE_ALARM",
-    "BLOCK_SUSPEND",
-    "AUDIT_READ",
-    "PERFMON",
-    "BPF",
-    "CHECKPOINT_RESTORE",
-];
 
 /// The five sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +67,7 @@ impl Sets {
         set_capabilities(None, sets).step(|| "cannot set the capabilities")?;
         // Where the kernel has no ambient set, none is wanted either.
         let _ = clear_ambient_capability_set();
-        for number in 0..NAMES.len() {
+        for number in 0..CAPABILITIES.len() {
             let one = CapabilitySet::from_bits_retain(1 << number);
             if self.ambient.contains(one) {
                 configure_capability_in_ambient_set(one, true)
@@ -134,14 +89,17 @@ pub(crate) fn raise_permitted() -> Result<(), Failure> {
 }
 
 fn name(number: usize) -> &'static str {
-    NAMES.get(number).copied().unwrap_or("of a newer kernel")
+    CAPABILITIES
+        .get(number)
+        .copied()
+        .unwrap_or("of a newer kernel")
 }
 
 fn set(names: &[String]) -> Result<CapabilitySet, Failure> {
     let mut bits = 0;
     for name in names {
         let plain = name.strip_prefix("CAP_").unwrap_or(name);
-        let number = NAMES.iter().position(|known| *known == plain);
+        let number = CAPABILITIES.iter().position(|known| *known == plain);
         let number = number.ok_or_else(|| Failure(format!("unknown capability {name:?}")))?;
         bits |= 1_u64 << number;
     }

@@ -1,6 +1,7 @@
 //! The OCI runtime specification's and image configuration's types: a subset that Rubelet writes
 //! and executes, in the JSON form that `runc` and `crun` read. Unknown fields are ignored.
 
+mod capability;
 pub mod image;
 mod linux;
 mod nullable;
@@ -9,6 +10,7 @@ mod resources;
 mod seccomp;
 mod spec;
 
+pub use capability::CAPABILITIES;
 pub use linux::{Device, DeviceKind, IdMapping, Linux, Namespace, NamespaceKind};
 pub use process::{Capabilities, ConsoleSize, Process, Rlimit, User};
 pub use resources::{Cpu, DeviceRule, HugepageLimit, LinuxResources, Memory, Pids};

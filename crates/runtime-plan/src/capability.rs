@@ -1,54 +1,9 @@
 //! Capabilities: their names, and which of them a container gets.
 
 use rubelet_cri::v1;
-use rubelet_oci::Capabilities;
+use rubelet_oci::{CAPABILITIES, Capabilities};
 
 use crate::Refusal;
-
-/// Names in the order of their numbers, without `CAP_`.
-const NAMES: [&str; 41] = [
-    "CHOWN",
-    "DAC_OVERRIDE",
-    "DAC_READ_SEARCH",
-    "FOWNER",
-    "FSETID",
-    "KILL",
-    "SETGID",
-    "SETUID",
-    "SETPCAP",
-    "LINUX_IMMUTABLE",
-    "NET_BIND_SERVICE",
-    "NET_BROADCAST",
-    "NET_ADMIN",
-    "NET_RAW",
-    "IPC_LOCK",
-    "IPC_OWNER",
-    "SYS_MODULE",
-    "SYS_RAWIO",
-    "SYS_CHROOT",
-    "SYS_PTRACE",
-    "SYS_PACCT",
-    "SYS_ADMIN",
-    "SYS_BOOT",
-    "SYS_NICE",
-    "SYS_RESOURCE",
-    "SYS_TIME",
-    "SYS_TTY_CONFIG",
-    "MKNOD",
-    "LEASE",
-    "AUDIT_WRITE",
-    "AUDIT_CONTROL",
-    "SETFCAP",
-    "MAC_OVERRIDE",
-    "MAC_ADMIN",
-    "SYSLOG",
-    "WAKE_ALARM",
-    "BLOCK_SUSPEND",
-    "AUDIT_READ",
-    "PERFMON",
-    "BPF",
-    "CHECKPOINT_RESTORE",
-];
 
 /// What a container has that asks for nothing, as docker and containerd have it.
 const DEFAULT: [&str; 14] = [
@@ -76,7 +31,7 @@ impl CapSet {
     /// None.
     pub const EMPTY: Self = Self(0);
     /// Every one that has a name.
-    pub const ALL: Self = Self((1 << NAMES.len()) - 1);
+    pub const ALL: Self = Self((1 << CAPABILITIES.len()) - 1);
 
     /// The set of the kernel's bits, as in `CapBnd` of `/proc/self/status`. Bits without a name
     /// are left out.
@@ -127,7 +82,7 @@ impl CapSet {
     /// The names with `CAP_`, by number.
     #[must_use]
     pub fn names(self) -> Vec<String> {
-        NAMES
+        CAPABILITIES
             .iter()
             .enumerate()
             .filter(|(number, _)| self.0 & (1 << number) != 0)
@@ -139,7 +94,7 @@ impl CapSet {
 fn bit(name: &str) -> Option<u64> {
     let upper = name.to_ascii_uppercase();
     let bare = upper.strip_prefix("CAP_").unwrap_or(&upper);
-    let number = NAMES.iter().position(|known| *known == bare)?;
+    let number = CAPABILITIES.iter().position(|known| *known == bare)?;
     Some(1 << number)
 }
 

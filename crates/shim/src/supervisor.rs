@@ -107,8 +107,8 @@ pub fn main(args: &[OsString]) -> ExitCode {
 
 fn begin(args: &[OsString]) -> Result<shim::Shim, String> {
     let options = Options::parse(args)?;
-    let (warnings, to_join) = process::set_up(options.cgroup.as_ref())?;
-    shim::Shim::new(options.dir, warnings, to_join)
+    let prepared = process::set_up(options.cgroup.as_ref())?;
+    shim::Shim::new(options.dir, prepared)
 }
 
 #[cfg(test)]

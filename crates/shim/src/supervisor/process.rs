@@ -58,16 +58,22 @@ fn close_from(first: u32) {
     let _ = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
 }
 
-/// Makes the process a supervisor that outlives its agent. Returns what could not be had and isn't
-/// worth failing, and the cgroup if it is still to be joined in the unified hierarchy.
-///
-/// Beside version 1 nothing is limited or counted there, and the kernel takes up to 15 ms for it: it
-/// is done when the pod runs.
-pub(super) fn set_up(
-    cgroup: Option<&CgroupPath>,
-) -> Result<(Vec<String>, Option<CgroupTarget>), String> {
-    let mut warnings = Vec::new();
-    let mut later = None;
+/// What the process has when it is set up.
+#[derive(Debug, Default)]
+pub(super) struct Prepared {
+    /// What could not be had and isn't worth failing.
+    pub(super) warnings: Vec<String>,
+    /// The cgroups of the machine, if they were looked for.
+    pub(super) cgroups: Option<CgroupFs>,
+    /// Its own cgroup if it is still to be joined in the unified hierarchy. Beside version 1 nothing
+    /// is limited or counted there, and the kernel takes up to 15 ms for it: it is done when the pod
+    /// runs.
+    pub(super) to_join: Option<CgroupTarget>,
+}
+
+/// Makes the process a supervisor that outlives its agent.
+pub(super) fn set_up(cgroup: Option<&CgroupPath>) -> Result<Prepared, String> {
+    let mut prepared = Prepared::default();
     alloc::limit_arenas();
     keep_panics();
     let failed = |what: &str, error: &(dyn Error + 'static)| {
@@ -93,13 +99,14 @@ pub(super) fn set_up(
             false => target.join_self(),
         }
         .map_err(|error| failed(&format!("move to its cgroup {cgroup}"), &error))?;
-        later = is_hybrid.then_some(target);
+        prepared.to_join = is_hybrid.then_some(target);
+        prepared.cgroups = Some(cgroups);
     }
     if let Err(error) = fs::write("/proc/self/oom_score_adj", OOM_SCORE_ADJ) {
-        warnings.push(format!(
+        prepared.warnings.push(format!(
             "the shim can't protect itself from being killed for want of memory: writing \
              {OOM_SCORE_ADJ} to /proc/self/oom_score_adj: {error}"
         ));
     }
-    Ok((warnings, later))
+    Ok(prepared)
 }

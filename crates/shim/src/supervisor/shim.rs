@@ -23,6 +23,7 @@ use super::{
     connection::{Connection, Reading},
     container::{Container, ReplyTo},
     events::Events,
+    process::Prepared,
     sandbox::Sandbox,
     signals,
     watch::{Interest, Source, Watch},
@@ -75,18 +76,14 @@ pub(super) struct Shim {
 
 impl Shim {
     /// A shim that listens in its folder.
-    pub(super) fn new(
-        dir: PathBuf,
-        warnings: Vec<String>,
-        to_join: Option<CgroupTarget>,
-    ) -> Result<Self, String> {
+    pub(super) fn new(dir: PathBuf, prepared: Prepared) -> Result<Self, String> {
         let failed = |what: &str, error: io::Error| format!("a shim can't {what}: {error}");
         let listener =
             listen(&dir).map_err(|error| failed(&format!("listen in {}", dir.display()), error))?;
         let watch = Watch::new().map_err(|error| failed("wait for events", error))?;
         let children = signals::children().map_err(|error| failed("watch its children", error))?;
         let mut events = Events::default();
-        for warning in warnings {
+        for warning in prepared.warnings {
             events.keep_warning(warning);
         }
         watch
@@ -102,8 +99,8 @@ impl Shim {
             connections: BTreeMap::new(),
             subscriber: None,
             last_slot: 0,
-            cgroups: None,
-            to_join,
+            cgroups: prepared.cgroups,
+            to_join: prepared.to_join,
             sandbox: None,
             containers: BTreeMap::new(),
             events,
