@@ -13,7 +13,7 @@ use rubelet_oci::Spec;
 use rubelet_runtime_plan::record::ExitRecord;
 use rubelet_shim::exit_record;
 
-use super::Known;
+use super::{Known, shims};
 use crate::{
     container::end::from_shim,
     engine::Engine,
@@ -75,12 +75,7 @@ pub(super) async fn look(engine: &Arc<Engine>, known: &Known, folders: &Folders)
                 .map_err(|error| Fault::because("cannot look at the mounts", &error))?;
             let run = fs::canonicalize(look.layout.run())
                 .map_err(|error| Fault::because("cannot look at the run folder", &error))?;
-            let cgroups = look
-                .cgroups
-                .children(&look.settings.shim_cgroup)
-                .map_err(|error| {
-                    Fault::because("cannot look at the supervisors' cgroups", &error)
-                })?;
+            let cgroups = shims::cgroups(&look.cgroups, &look.settings)?;
             Ok(Seen {
                 exits,
                 orphans,
@@ -92,7 +87,7 @@ pub(super) async fn look(engine: &Arc<Engine>, known: &Known, folders: &Folders)
                         (!below.as_os_str().is_empty()).then(|| look.layout.run().join(below))
                     })
                     .collect(),
-                shim_cgroups: cgroups.into_iter().collect(),
+                shim_cgroups: cgroups,
             })
         })
         .await

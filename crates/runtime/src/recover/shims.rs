@@ -1,7 +1,16 @@
 //! Supervisors that are still there.
 
-use std::{collections::BTreeMap, os::fd::OwnedFd, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    fs,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
+use rubelet_host::CgroupFs;
 use rubelet_runtime_plan::recovery::SeenContainer;
 use rubelet_shim::{
     protocol::{Answer, Call, ContainerPhase, State},
@@ -11,6 +20,7 @@ use tokio::task::JoinSet;
 
 use super::Known;
 use crate::{
+    RuntimeSettings,
     container::end::{from_shim, time},
     engine::{Engine, unbounded},
     fault::{Fault, Outcome},
@@ -85,11 +95,42 @@ pub(super) async fn connect<'a>(
     live
 }
 
+/// Names of the supervisors' cgroups, without those of another runtime's: two runtimes on one machine
+/// have folders of their own, and share the cgroup if nobody has given them others.
+pub(crate) fn cgroups(cgroups: &CgroupFs, settings: &RuntimeSettings) -> Outcome<Vec<String>> {
+    const FAILED: &str = "cannot look at the supervisors' cgroups";
+    let parent = &settings.shim_cgroup;
+    let run = canonical(&settings.run);
+    let mut ours = Vec::new();
+    let children = cgroups.children(parent);
+    for name in children.map_err(|error| Fault::because(FAILED, &error))? {
+        let Ok(cgroup) = parent.join(&name) else {
+            continue;
+        };
+        let processes = cgroups.processes(&cgroup);
+        let processes = processes.map_err(|error| Fault::because(FAILED, &error))?;
+        let mut folders = processes.into_iter().filter_map(folder_of);
+        if folders.all(|folder| canonical(&folder).starts_with(&run)) {
+            ours.push(name);
+        }
+    }
+    Ok(ours)
+}
+
+/// The folder that a supervisor was started for, from its command line.
+fn folder_of(pid: i32) -> Option<PathBuf> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let mut words = line.split(|byte| *byte == 0);
+    words.find(|word| *word == b"--dir")?;
+    Some(PathBuf::from(OsStr::from_bytes(words.next()?)))
+}
+
+fn canonical(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
 /// The supervisor in a folder, if there is one.
-pub(crate) async fn connect_one(
-    dir: std::path::PathBuf,
-    reporter: Reporter,
-) -> Outcome<Option<LiveShim>> {
+pub(crate) async fn connect_one(dir: PathBuf, reporter: Reporter) -> Outcome<Option<LiveShim>> {
     let reached = unbounded(move || reach(&dir)).await?;
     let Some((socket, pid, handle)) = reached else {
         return Ok(None);
@@ -107,7 +148,7 @@ pub(crate) async fn connect_one(
 
 type Reached = (std::os::unix::net::UnixStream, i32, OwnedFd);
 
-fn reach(dir: &std::path::Path) -> Outcome<Option<Reached>> {
+fn reach(dir: &Path) -> Outcome<Option<Reached>> {
     let socket = match spawn::connect(dir) {
         Ok(socket) => socket,
         Err(error) if error.is_gone() => return Ok(None),

@@ -40,6 +40,7 @@ tests! { TESTS:
     lifecycle::each_step_is_an_event,
     lifecycle::a_program_that_is_missing_is_a_start_error,
     restart::the_next_runtime_adopts_what_runs,
+    restart::another_runtime_on_the_machine_leaves_the_pods_alone,
     restart::a_pod_whose_supervisor_is_killed_is_not_ready,
     restart::what_died_while_nobody_looked_is_taken_down,
 }

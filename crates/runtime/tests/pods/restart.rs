@@ -72,6 +72,25 @@ pub(crate) async fn what_died_while_nobody_looked_is_taken_down(fixture: &Fixtur
     remove_pod(&second, &sandbox).await;
 }
 
+pub(crate) async fn another_runtime_on_the_machine_leaves_the_pods_alone(fixture: &Fixture) {
+    let first = fixture.runtime().await;
+    let pod = fixture.pod("beside");
+    let sandbox = run_pod(&first, &pod).await;
+    let container = create(&first, &sandbox, &pod, shell("main", "sleep 1000")).await;
+    start(&first, &container).await;
+    let before = status(&first, &container).await;
+
+    // Folders of its own, and everything else as somebody has it who gives no other options.
+    let mut settings = fixture.settings.clone();
+    settings.root = settings.root.join("../beside/root");
+    settings.run = settings.run.join("../beside/run");
+    let second = EmbeddedRuntime::start(settings).await.unwrap();
+    second.shutdown().await;
+
+    assert_eq!(status(&first, &container).await, before);
+    remove_pod(&first, &sandbox).await;
+}
+
 async fn shim_pid(runtime: &EmbeddedRuntime, sandbox: &str) -> i32 {
     let request = v1::PodSandboxStatusRequest {
         pod_sandbox_id: sandbox.to_owned(),
