@@ -1,6 +1,6 @@
 //! Forks a process that joins a running container.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rubelet_host::cgroup::CgroupTarget;
 use rubelet_oci::{NamespaceKind, Process, Spec};
@@ -57,7 +57,7 @@ pub fn exec(exec: ExecLaunch<'_>) -> Result<Launching, LaunchError> {
     let actor = Actor::read(process, spec, seccomp)?;
     let (reports, gate, reporter) = open_channel()?;
     let into = cgroup.dir();
-    let joiner = Joiner {
+    let mut joiner = Some(Joiner {
         target,
         spec,
         actor,
@@ -65,8 +65,18 @@ pub fn exec(exec: ExecLaunch<'_>) -> Result<Launching, LaunchError> {
         reporter,
         cgroup,
         begins_inside: into.is_some(),
+    });
+    let mut begin = |into: Option<BorrowedFd<'_>>| {
+        clone::fork(0, into, || joiner.take().map_or(1, Joiner::run))
     };
-    let fork = || clone::fork(0, into, || joiner.run());
+    let mut fork = || match begin(into) {
+        // The container has cgroups of its own within its own, and no room beside them.
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+            let leaf = cgroup.dir_of(target)?;
+            begin(Some(leaf.as_fd()))
+        }
+        begun => begun,
+    };
     let child = if spec.linux.namespace(NamespaceKind::Pid).is_some() {
         in_pid_namespace(target, fork)?
     } else {

@@ -1,5 +1,9 @@
 //! Processes that join a running container.
 
+use std::{fs, path::Path};
+
+use rubelet_host::CgroupLayout;
+
 use crate::{
     Case,
     fixture::{Place, process, script},
@@ -10,6 +14,10 @@ pub(crate) const CASES: &[Case] = &[
     ("exec::failures", failures),
     ("exec::into_a_dead_container", into_a_dead_container),
     ("exec::as_another_user", as_another_user),
+    (
+        "exec::into_cgroups_of_its_own",
+        into_a_container_with_cgroups_of_its_own,
+    ),
 ];
 
 fn joins_everything() {
@@ -38,7 +46,7 @@ fn joins_everything() {
         .iter()
         .zip(["mnt", "net", "pid", "uts", "ipc", "cgroup"])
     {
-        let of_init = std::fs::read_link(format!("/proc/{}/ns/{name}", running.pid)).unwrap();
+        let of_init = fs::read_link(format!("/proc/{}/ns/{name}", running.pid)).unwrap();
         assert_eq!(*line, of_init.to_str().unwrap(), "{name}");
     }
     let cgroups = lines
@@ -97,7 +105,7 @@ fn into_a_dead_container() {
         "{error}"
     );
     // The caller's own children are born where they were before.
-    let own = |name| std::fs::read_link(format!("/proc/self/ns/{name}")).unwrap();
+    let own = |name| fs::read_link(format!("/proc/self/ns/{name}")).unwrap();
     assert_eq!(own("pid"), own("pid_for_children"));
 }
 
@@ -119,5 +127,24 @@ fn as_another_user() {
         outcome.stdout, "1000\n1000 5\nCapEff:\t0000000000000000\nx\n",
         "{outcome:?}"
     );
+    running.kill();
+}
+
+/// On version 2 a cgroup that hands controllers down takes no processes itself.
+fn into_a_container_with_cgroups_of_its_own() {
+    let place = Place::new();
+    if place.cgroups.layout() != CgroupLayout::V2 {
+        return;
+    }
+    let spec = script("echo; sleep 1000");
+    let running = place.start(&spec, Default::default());
+    let dir = Path::new("/sys/fs/cgroup").join(place.cgroup.relative());
+    let inner = dir.join("inner");
+    fs::create_dir(&inner).unwrap();
+    fs::write(inner.join("cgroup.procs"), running.pid.to_string()).unwrap();
+    fs::write(dir.join("cgroup.subtree_control"), "+memory").unwrap();
+    let show = process(&["cat", "/proc/self/cgroup"]);
+    let outcome = place.exec(&running, &spec, &show).unwrap();
+    assert_eq!(outcome.stdout, "0::/inner\n", "{outcome:?}");
     running.kill();
 }

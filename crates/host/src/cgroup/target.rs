@@ -4,7 +4,7 @@
 use std::{
     fs::{File, OpenOptions},
     io,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
 };
 
@@ -35,7 +35,7 @@ pub enum TargetError {
         /// Why.
         source: io::Error,
     },
-    /// On version 2 a cgroup whose type isn't `domain` takes single threads or nothing at all.
+    /// On version 2 a cgroup in a tree of threads takes single threads or nothing at all.
     #[error("the cgroup {} is of the type `{kind}` and can't hold a container: only `domain` can", dir.display())]
     Threaded {
         /// Folder of the cgroup.
@@ -60,6 +60,9 @@ pub struct CgroupTarget {
 #[derive(Debug)]
 struct Unified {
     dir: OwnedFd,
+    /// Where the hierarchy is mounted, and where in it the cgroup is.
+    mount: PathBuf,
+    path: PathBuf,
     /// Which of the files is its own.
     procs: usize,
 }
@@ -97,6 +100,8 @@ impl CgroupFs {
                 }
                 target.unified = Some(Unified {
                     dir: open_dir(&dir)?,
+                    mount: hierarchy.mount.clone(),
+                    path: dir.clone(),
                     procs: target.procs.len(),
                 });
             } else {
@@ -153,6 +158,35 @@ impl CgroupTarget {
     pub fn dir(&self) -> Option<BorrowedFd<'_>> {
         self.unified.as_ref().map(|unified| unified.dir.as_fd())
     }
+
+    /// The folder of the unified hierarchy's cgroup in which a process is, which is this cgroup or
+    /// one within it. On version 2 a cgroup whose controllers are handed down to cgroups within it
+    /// takes no processes itself (EBUSY); whoever is in one of those shows where there is room.
+    ///
+    /// # Errors
+    /// The process has ended, or is somewhere else.
+    pub fn dir_of(&self, process: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+        let unified = self.unified.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        let about = format!("/proc/self/fdinfo/{}", process.as_raw_fd());
+        let pid = value(&std::fs::read_to_string(about)?, "Pid:")
+            .and_then(|pid| pid.parse::<u32>().ok())
+            .ok_or(io::Error::from_raw_os_error(libc::ESRCH))?;
+        let cgroups = std::fs::read_to_string(format!("/proc/{pid}/cgroup"))?;
+        let dir = value(&cgroups, "0::/").map(|path| unified.mount.join(path));
+        let dir = dir.filter(|dir| dir.starts_with(&unified.path));
+        let dir = dir.ok_or_else(|| {
+            io::Error::other("the container's first process has left the container's cgroup")
+        })?;
+        open_dir(&dir).map_err(io::Error::other)
+    }
+}
+
+/// What stands behind the beginning of a line.
+fn value<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
+    let mut lines = text.lines();
+    lines
+        .find_map(|line| line.strip_prefix(beginning))
+        .map(str::trim)
 }
 
 fn check_type(dir: &Path) -> Result<(), TargetError> {
@@ -162,7 +196,8 @@ fn check_type(dir: &Path) -> Result<(), TargetError> {
         source,
     })?;
     match kind.trim() {
-        "domain" => Ok(()),
+        // The second is what the first becomes when it gets cgroups of threads.
+        "domain" | "domain threaded" => Ok(()),
         other => Err(TargetError::Threaded {
             dir: dir.to_owned(),
             kind: other.to_owned(),
