@@ -35,13 +35,8 @@ pub fn build(input: &SpecInput<'_>) -> Result<Spec, Refusal> {
             .as_ref()
             .and_then(|options| options.userns_options.as_ref()),
     )?;
-    let labels = profile::selinux(
-        security.selinux_options.as_ref(),
-        Some(&input.selinux),
-        input.id,
-        input.host,
-    )?;
-    let process = process::process(input, security, &labels)?;
+    profile::selinux(security.selinux_options.as_ref(), input.host)?;
+    let process = process::process(input, security)?;
     let namespaces = namespaces(input, security);
     let mounts = mounts::mounts(input, security, mappings.is_some(), &namespaces)?;
     let mut resources = match linux.and_then(|linux| linux.resources.as_ref()) {
@@ -86,11 +81,7 @@ pub fn build(input: &SpecInput<'_>) -> Result<Spec, Refusal> {
             sysctl: Default::default(),
             masked_paths: paths(&security.masked_paths),
             readonly_paths: paths(&security.readonly_paths),
-            mount_label: if security.privileged {
-                String::new()
-            } else {
-                labels.mount
-            },
+            mount_label: String::new(),
         },
     })
 }

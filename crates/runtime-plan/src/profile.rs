@@ -6,7 +6,7 @@ mod selinux;
 
 pub use apparmor::{APPARMOR_DEFAULT, apparmor, apparmor_default_text};
 pub use seccomp::{Seccomp, seccomp, seccomp_file};
-pub use selinux::{SeLinuxLabels, selinux};
+pub use selinux::selinux;
 
 use rubelet_cri::v1::{SecurityProfile, security_profile::ProfileType};
 

@@ -8,7 +8,6 @@ use rubelet_oci::LinuxResources;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    profile::SeLinuxLabels,
     state::{ContainerPhase, SandboxPhase},
     userns::UserMappings,
 };
@@ -67,9 +66,6 @@ pub struct SandboxRecord {
     /// Whether the network still has something to give back.
     #[serde(default)]
     pub network_held: bool,
-    /// SELinux labels.
-    #[serde(default)]
-    pub selinux: SeLinuxLabels,
 }
 
 /// The namespaces of a pod, by the numbers of the CRI's `NamespaceMode`.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Refusal,
     host::HostFacts,
-    profile::{self, SeLinuxLabels},
+    profile,
     userns::{self, UserMappings},
 };
 
@@ -44,8 +44,6 @@ pub struct SandboxPlan {
     pub cgroup_parent: String,
     /// Ports of the host that lead to the pod.
     pub port_mappings: Vec<v1::PortMapping>,
-    /// SELinux labels of the pod.
-    pub selinux: SeLinuxLabels,
     /// Whether privileged containers may join.
     pub privileged: bool,
 }
@@ -67,15 +65,11 @@ pub const SHM_BYTES: u64 = 64 << 20;
 /// Longest host name that Linux takes.
 const HOSTNAME_MAX: usize = 64;
 
-/// Decides on the sandbox `id`.
+/// Decides on a sandbox.
 ///
 /// # Errors
 /// Something that is asked for can't be given.
-pub fn plan(
-    id: &str,
-    config: &v1::PodSandboxConfig,
-    host: &HostFacts,
-) -> Result<SandboxPlan, Refusal> {
+pub fn plan(config: &v1::PodSandboxConfig, host: &HostFacts) -> Result<SandboxPlan, Refusal> {
     check_metadata(config)?;
     let linux = config.linux.clone().unwrap_or_default();
     let security = linux.security_context.unwrap_or_default();
@@ -126,7 +120,6 @@ pub fn plan(
         shm_bytes: ipc.then_some(SHM_BYTES),
         cgroup_parent: linux.cgroup_parent,
         port_mappings: network::ports(config, own_network)?,
-        selinux: profile::selinux(security.selinux_options.as_ref(), None, id, host)?,
         privileged: security.privileged,
         user,
     })
@@ -203,5 +196,6 @@ fn check_profiles(
         apparmor: None,
         ..Default::default()
     };
-    profile::seccomp(&like_container, host).map(|_| ())
+    profile::seccomp(&like_container, host)?;
+    profile::selinux(security.selinux_options.as_ref(), host)
 }

@@ -1,6 +1,6 @@
 //! What the runtime tells about itself.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use rubelet_cni::Cidr;
 use rubelet_cri::v1;
@@ -8,6 +8,7 @@ use rubelet_runtime_plan::host::CgroupDriver;
 use serde_json::json;
 
 use crate::{
+    apparmor,
     container::Container,
     engine::Engine,
     fault::{Fault, Outcome},
@@ -61,6 +62,7 @@ pub(crate) async fn status(engine: &Engine, verbose: bool) -> v1::StatusResponse
             "bootId": engine.boot_id,
             "kernel": format!("{}.{}", engine.facts.kernel.0, engine.facts.kernel.1),
             "networkWarnings": engine.network.warnings().await,
+            "appArmorWarning": app_armor(engine).await,
             "sandboxes": engine.table.sandboxes().len(),
             "containers": engine.table.containers().len(),
         });
@@ -81,6 +83,15 @@ pub(crate) async fn status(engine: &Engine, verbose: bool) -> v1::StatusResponse
             mount_options: true,
         }),
     }
+}
+
+/// Why containers run without the runtime's AppArmor profile where they should have it.
+async fn app_armor(engine: &Engine) -> Option<String> {
+    if !engine.facts.apparmor {
+        return None;
+    }
+    let look = || Ok(apparmor::obstacle(Path::new("/")).map(|why| why.to_string()));
+    engine.blocking(look).await.ok().flatten()
 }
 
 /// The empty name is the default handler, which has a name of its own, too. What an external

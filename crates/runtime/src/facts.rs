@@ -10,6 +10,8 @@ use rubelet_runtime_plan::{
     seccomp::Arch,
 };
 
+use crate::apparmor;
+
 /// What this program was built for.
 const ARCH: Arch = if cfg!(target_arch = "aarch64") {
     Arch::Aarch64
@@ -32,7 +34,7 @@ pub(crate) fn read(
             CgroupLayout::V1 | CgroupLayout::Hybrid => host::CgroupLayout::V1,
         },
         driver,
-        apparmor: first_line("/sys/module/apparmor/parameters/enabled") == "Y",
+        apparmor: apparmor::is_enabled(Path::new("/")),
         selinux: Path::new("/sys/fs/selinux/enforce").exists(),
         seccomp: Path::new("/proc/sys/kernel/seccomp/actions_avail").exists(),
         capabilities: bounding_set(),
@@ -46,18 +48,6 @@ pub(crate) fn read(
         arch: ARCH,
         hostname: machine.hostname.clone(),
     }
-}
-
-/// Names of the AppArmor profiles that are loaded. Blocks.
-pub(crate) fn apparmor_profiles() -> Vec<String> {
-    let text = fs::read_to_string("/sys/kernel/security/apparmor/profiles").unwrap_or_default();
-    text.lines()
-        .map(|line| {
-            line.rsplit_once(" (")
-                .map_or(line, |(name, _)| name)
-                .to_owned()
-        })
-        .collect()
 }
 
 fn has_hugetlb(layout: CgroupLayout) -> bool {

@@ -15,6 +15,7 @@
 //! blocking work goes to a few threads; work on paths that are not ours may hang and takes no turn.
 
 mod about;
+mod apparmor;
 mod clock;
 mod container;
 pub mod doctor;

@@ -14,6 +14,7 @@ use rubelet_images::ImageStore;
 use tokio::sync::Semaphore;
 
 use crate::{
+    apparmor,
     engine::{Engine, THREADS},
     events::EventHub,
     facts,
@@ -177,6 +178,10 @@ fn look(layout: &Layout, settings: &RuntimeSettings) -> Result<Looked, StartErro
         &settings.shim_cgroup,
     );
     tracing::debug!(root = %layout.root().display(), ?facts, "the machine");
+    if facts.apparmor {
+        // So that no container waits for it.
+        apparmor::profiles_with_own();
+    }
     Ok(Looked {
         machine,
         cgroups,

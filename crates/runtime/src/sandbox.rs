@@ -91,7 +91,6 @@ impl Sandbox {
             ips: Vec::new(),
             ports: Vec::new(),
             network_held: false,
-            selinux: Default::default(),
         })
     }
 

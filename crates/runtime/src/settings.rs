@@ -68,9 +68,9 @@ impl RuntimeSettings {
 }
 
 /// A program on the `PATH`, or in the folders of system programs that a service's may lack.
-fn find_program(name: &str) -> Option<PathBuf> {
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let usual = ["/usr/local/sbin", "/usr/sbin", "/usr/bin"].map(PathBuf::from);
+    let usual = ["/usr/local/sbin", "/usr/sbin", "/usr/bin", "/sbin"].map(PathBuf::from);
     env::split_paths(&path)
         .filter(|dir| dir.is_absolute())
         .chain(usual)

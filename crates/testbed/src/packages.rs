@@ -60,6 +60,14 @@ pub(crate) fn ensure_systemd() -> Result<()> {
     ensure_all(&["systemd"]).map(drop)
 }
 
+/// Installs the program that loads AppArmor's profiles if it is missing.
+///
+/// # Errors
+/// As [`ensure`].
+pub(crate) fn ensure_apparmor() -> Result<()> {
+    ensure_all(&["apparmor"]).map(drop)
+}
+
 fn ensure_all(names: &[&'static str]) -> Result<Vec<&'static str>> {
     if !rustix::process::geteuid().is_root() {
         bail!("containers need root: run this command again as root");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rubelet_cri::v1;
 use rubelet_oci::image::ImageConfig;
 
-use crate::{cgroup::ContainerCgroup, host::HostFacts, profile::SeLinuxLabels, user::ResolvedUser};
+use crate::{cgroup::ContainerCgroup, host::HostFacts, user::ResolvedUser};
 
 /// Everything a container's specification is made from.
 #[derive(Debug, Clone)]
@@ -43,8 +43,6 @@ pub struct SpecInput<'a> {
     pub seccomp_profile: Option<&'a str>,
     /// AppArmor profiles loaded into the kernel.
     pub apparmor_profiles: &'a [String],
-    /// The sandbox's SELinux labels.
-    pub selinux: SeLinuxLabels,
 }
 
 /// Files of a pod that its containers get, on the host.

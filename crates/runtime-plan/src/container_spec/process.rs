@@ -4,7 +4,7 @@ use rubelet_cri::v1;
 use rubelet_oci::{Process, User, image::ImageConfig};
 
 use super::SpecInput;
-use crate::{Refusal, capability, profile, profile::SeLinuxLabels, resources};
+use crate::{Refusal, capability, profile, resources};
 
 /// Where programs are looked for if nobody says otherwise.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -12,7 +12,6 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 pub(super) fn process(
     input: &SpecInput<'_>,
     security: &v1::LinuxContainerSecurityContext,
-    labels: &SeLinuxLabels,
 ) -> Result<Process, Refusal> {
     let container = input.container;
     let resources = container
@@ -46,11 +45,7 @@ pub(super) fn process(
         no_new_privileges: security.no_new_privs,
         apparmor_profile: profile::apparmor(security, input.host, input.apparmor_profiles)?,
         oom_score_adj: resources.map(resources::oom_score_adj).transpose()?,
-        selinux_label: if security.privileged && security.selinux_options.is_none() {
-            String::new()
-        } else {
-            labels.process.clone()
-        },
+        selinux_label: String::new(),
     })
 }
 

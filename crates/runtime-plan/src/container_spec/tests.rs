@@ -8,7 +8,6 @@ use super::*;
 use crate::{
     cgroup,
     host::{CgroupDriver, HostFacts, tests::host},
-    profile::SeLinuxLabels,
     user::ResolvedUser,
 };
 
@@ -113,7 +112,6 @@ impl Asked {
             host_devices: &self.host_devices,
             seccomp_profile: self.profile,
             apparmor_profiles: &[],
-            selinux: SeLinuxLabels::default(),
         })
     }
 

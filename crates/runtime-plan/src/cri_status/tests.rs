@@ -30,7 +30,6 @@ fn sandbox() -> SandboxRecord {
         ips: vec!["10.88.0.2".into(), "fd00::2".into()],
         ports: Vec::new(),
         network_held: true,
-        selinux: Default::default(),
     }
 }
 

@@ -12,11 +12,12 @@ pub const APPARMOR_DEFAULT: &str = "rubelet-default";
 
 /// The profile's name, empty for none. `loaded` are the profiles in the kernel.
 ///
-/// A container that asks for nothing gets the runtime's own profile if it is loaded. What is asked
-/// for and not there is refused, as containerd does.
+/// A container that asks for nothing gets the runtime's own profile if it is loaded, unless it is
+/// privileged. What is asked for and not there is refused. Only on a host without AppArmor the
+/// runtime's default is to have none.
 ///
 /// # Errors
-/// A malformed profile, a profile that is not loaded, a profile on a host without AppArmor.
+/// A malformed profile, a profile that is not loaded, one of the host's on a host without AppArmor.
 pub fn apparmor(
     security: &v1::LinuxContainerSecurityContext,
     host: &HostFacts,
@@ -26,12 +27,15 @@ pub fn apparmor(
     let is_loaded = |name: &str| loaded.iter().any(|one| one == name);
     match wanted {
         Some(Wanted::Unconfined) => Ok(String::new()),
-        None if !host.apparmor || security.privileged => Ok(String::new()),
-        Some(_) if !host.apparmor => Err(Refusal::new(
+        Some(Wanted::Localhost(name)) if !host.apparmor => Err(Refusal::new(
             FIELD,
-            "apparmor is not supported: the host's kernel has no AppArmor, or it is switched off",
+            format!(
+                "apparmor is not supported, so the profile {name} can't be applied: the host's kernel has no AppArmor, or it is switched off"
+            ),
         )),
-        Some(Wanted::RuntimeDefault) if security.privileged => Ok(String::new()),
+        None | Some(Wanted::RuntimeDefault) if !host.apparmor || security.privileged => {
+            Ok(String::new())
+        }
         None if !is_loaded(APPARMOR_DEFAULT) => Ok(String::new()),
         None => Ok(APPARMOR_DEFAULT.to_owned()),
         Some(Wanted::RuntimeDefault) if is_loaded(APPARMOR_DEFAULT) => {
@@ -40,13 +44,15 @@ pub fn apparmor(
         Some(Wanted::RuntimeDefault) => Err(Refusal::new(
             FIELD,
             format!(
-                "the profile {APPARMOR_DEFAULT} is not loaded into the kernel; install apparmor_parser, with which it is loaded at the start"
+                "the profile {APPARMOR_DEFAULT} is not loaded into the kernel and could not be: see `rubelet doctor`"
             ),
         )),
         Some(Wanted::Localhost(name)) if is_loaded(&name) => Ok(name),
         Some(Wanted::Localhost(name)) => Err(Refusal::new(
             FIELD,
-            format!("apparmor profile not found {name}: load it into the kernel first"),
+            format!(
+                "apparmor profile not found {name}: load it into the kernel of this machine first"
+            ),
         )),
     }
 }
@@ -118,21 +124,18 @@ mod tests {
     }
 
     #[test]
-    fn a_host_without_apparmor_refuses_what_is_asked_for_and_nothing_else() {
+    fn a_host_without_apparmor_refuses_its_own_profiles_and_nothing_else() {
         let without = host();
         for silent in [
             v1::LinuxContainerSecurityContext::default(),
             asks(ProfileType::Unconfined, ""),
+            asks(ProfileType::RuntimeDefault, ""),
         ] {
             assert_eq!(apparmor(&silent, &without, &[]).as_deref(), Ok(""));
         }
-        for refused in [
-            asks(ProfileType::RuntimeDefault, ""),
-            asks(ProfileType::Localhost, "mine"),
-        ] {
-            let error = apparmor(&refused, &without, &[]).unwrap_err();
-            assert!(error.message.starts_with("apparmor is not supported"));
-        }
+        let error = apparmor(&asks(ProfileType::Localhost, "mine"), &without, &[]).unwrap_err();
+        assert!(error.message.starts_with("apparmor is not supported"));
+        assert!(error.message.contains("mine"), "{error:?}");
     }
 
     #[test]
@@ -157,6 +160,11 @@ mod tests {
             ..asks(ProfileType::RuntimeDefault, "")
         };
         assert_eq!(apparmor(&privileged, &with, &loaded).as_deref(), Ok(""));
+        let set = v1::LinuxContainerSecurityContext {
+            privileged: true,
+            ..own
+        };
+        assert_eq!(apparmor(&set, &with, &loaded).as_deref(), Ok("mine"));
         assert!(apparmor(&asks(ProfileType::Unconfined, "mine"), &with, &loaded).is_err());
     }
 }

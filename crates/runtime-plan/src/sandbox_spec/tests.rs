@@ -41,7 +41,7 @@ fn config() -> v1::PodSandboxConfig {
 fn with(change: impl FnOnce(&mut v1::PodSandboxConfig)) -> Result<SandboxPlan, Refusal> {
     let mut config = config();
     change(&mut config);
-    plan("s1", &config, &host())
+    plan(&config, &host())
 }
 
 fn options(config: &mut v1::PodSandboxConfig) -> &mut v1::NamespaceOption {

@@ -24,8 +24,8 @@ use super::{
     scope::{self, Holder},
 };
 use crate::{
+    apparmor,
     engine::{Engine, unbounded},
-    facts,
     fault::{Fault, Outcome},
     handler::Handler,
     host_devices,
@@ -118,7 +118,7 @@ pub(super) async fn prepare(making: &Making, layers: &RootfsLayers) -> Outcome<P
 async fn find(making: &Making, layers: &RootfsLayers) -> Outcome<Found> {
     let (config, layers) = (Arc::clone(&making.config), layers.clone());
     let file = profile::seccomp_file(&config, &making.engine.facts)?;
-    let apparmor = making.engine.facts.apparmor;
+    let has_apparmor = making.engine.facts.apparmor;
     unbounded(move || {
         let privileged = security(&config).is_some_and(|security| security.privileged);
         Ok(Found {
@@ -132,8 +132,8 @@ async fn find(making: &Making, layers: &RootfsLayers) -> Outcome<Found> {
                 Vec::new()
             },
             seccomp_profile: file.map(|file| read_profile(&file)).transpose()?,
-            apparmor_profiles: if apparmor {
-                facts::apparmor_profiles()
+            apparmor_profiles: if has_apparmor {
+                apparmor::profiles_with_own()
             } else {
                 Vec::new()
             },
@@ -179,7 +179,6 @@ fn build(
         host_devices: &found.host_devices,
         seccomp_profile: found.seccomp_profile.as_deref(),
         apparmor_profiles: &found.apparmor_profiles,
-        selinux: making.sandbox.record().selinux.clone(),
     };
     Ok(container_spec::build(&input)?)
 }

@@ -6,8 +6,10 @@ use std::{
 };
 
 use rubelet_host::CgroupFs;
+use rubelet_runtime_plan::profile::APPARMOR_DEFAULT;
 
 use super::{Finding, Severity};
+use crate::apparmor::{self, Obstacle};
 
 /// Kernels without these calls: `clone3` and `openat2` (5.6), `close_range` (5.9).
 const OLDEST: (u32, u32) = (5, 10);
@@ -232,12 +234,27 @@ pub(super) fn security_modules(root: &Path) -> Vec<Finding> {
             "build the kernel with CONFIG_SECCOMP_FILTER",
         ));
     }
-    if read(root, "sys/module/apparmor/parameters/enabled") != "Y" {
+    if !apparmor::is_enabled(root) {
         findings.push(Finding::new(
             Severity::Note,
             "AppArmor is not enabled",
             "containers that name an AppArmor profile are refused; others run without one",
             "boot with `apparmor=1 security=apparmor` if you want it",
+        ));
+    } else if let Some(Obstacle { what, remedy }) = apparmor::obstacle(root) {
+        findings.push(Finding::new(
+            Severity::Warning,
+            format!("the AppArmor profile {APPARMOR_DEFAULT} can't be loaded: {what}"),
+            "containers that ask for no AppArmor profile run without one, and those that ask for RuntimeDefault are refused",
+            remedy,
+        ));
+    }
+    if exists(&root.join("sys/fs/selinux/enforce")) {
+        findings.push(Finding::new(
+            Severity::Warning,
+            "SELinux is switched on, and this runtime does not apply its labels",
+            "containers run under the label of rubelet itself; pods with seLinuxOptions are refused",
+            "name another runtime in containerRuntimeEndpoint if containers have to be confined by SELinux",
         ));
     }
     findings
@@ -262,6 +279,27 @@ mod tests {
         let severity = |text| release(text).map(|finding| finding.severity);
         assert_eq!(severity("5.4.0-generic"), Some(Severity::Error));
         assert_eq!(severity("5.10.0"), Some(Severity::Warning));
+    }
+
+    #[test]
+    fn security_modules_that_are_not_used_are_told() {
+        let root = tempfile::Builder::new()
+            .prefix("rubelet-t")
+            .tempdir()
+            .unwrap();
+        let write = |name: &str, text: &str| {
+            let path = root.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let told = |text: &str| {
+            let findings = security_modules(root.path());
+            findings.iter().any(|finding| finding.what.contains(text))
+        };
+        assert!(told("AppArmor is not enabled") && !told("SELinux"));
+        write("sys/module/apparmor/parameters/enabled", "Y\n");
+        write("sys/fs/selinux/enforce", "1");
+        assert!(told("rubelet-default can't be loaded") && told("SELinux is switched on"));
     }
 
     #[test]

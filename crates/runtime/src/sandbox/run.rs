@@ -38,7 +38,7 @@ pub(crate) async fn run(engine: Arc<Engine>, request: v1::RunPodSandboxRequest) 
         .ok_or_else(|| Fault::invalid("the sandbox's config has no metadata"))?;
     Handler::of(&engine.settings, &request.runtime_handler)?;
     let id = identifier::random().map_err(|error| Fault::because("no identifier", &error))?;
-    let plan = sandbox_spec::plan(&id, &config, &engine.facts)?;
+    let plan = sandbox_spec::plan(&config, &engine.facts)?;
     let name = Name::Sandbox(names::sandbox(&metadata));
     let reservation = engine.table.reserve(name, &id)?;
 
@@ -94,7 +94,6 @@ fn record(
         ips: Vec::new(),
         ports: plan.port_mappings.iter().map(PortRecord::of).collect(),
         network_held: plan.network,
-        selinux: plan.selinux.clone(),
         id,
     })
 }

@@ -64,6 +64,16 @@ impl Image {
             .file("/etc/machine-id", "0123456789abcdef0123456789abcdef\n"))
     }
 
+    /// Adds the program that loads AppArmor's profiles. The kernel has AppArmor switched on.
+    ///
+    /// # Errors
+    /// Its package can't be installed.
+    pub fn apparmor(self) -> Result<Self> {
+        packages::ensure_apparmor()?;
+        let parser = "/sbin/apparmor_parser";
+        Ok(self.program(parser, parser))
+    }
+
     /// Writes the archive; the kernel that it is for.
     pub(super) fn write(&self, archive: &Path, work: &Path) -> Result<Kernel> {
         let kernel = kernel::ensure()?;

@@ -15,6 +15,7 @@ export PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 mkdir -p /proc /sys /dev /run /tmp /root /var/lib /etc
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
+mount -t securityfs securityfs /sys/kernel/security
 mount -t devtmpfs devtmpfs /dev
 mkdir -p /dev/pts /dev/shm
 mount -t devpts devpts /dev/pts

@@ -1,11 +1,14 @@
-//! Cgroup version 2, which users run and test machines don't: in a virtual machine.
+//! What users' machines have and test machines don't, in a virtual machine: cgroup version 2,
+//! systemd, AppArmor.
 
 #![allow(
     clippy::unwrap_used,
     reason = "what fails in a test says so by its place"
 )]
 
+mod apparmor;
 mod containers;
 mod guest;
 mod host;
+mod node;
 mod pods;

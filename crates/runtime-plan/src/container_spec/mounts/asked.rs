@@ -70,15 +70,6 @@ pub(super) fn asked_for(
             format!("{:?} was not looked up", mount.host_path),
         ));
     };
-    if mount.selinux_relabel && input.host.selinux {
-        return Err(refuse(
-            ".selinux_relabel",
-            format!(
-                "{:?} can't be relabelled: this runtime does not change labels of files; label the folder container_file_t by hand",
-                mount.host_path
-            ),
-        ));
-    }
     let propagation = propagation(mount, source, &refuse)?;
     let mut options = vec!["rbind"];
     options.push(match propagation {

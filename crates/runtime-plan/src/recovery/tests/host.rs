@@ -42,7 +42,6 @@ pub(super) fn sandbox(id: &str, phase: SandboxPhase) -> SandboxRecord {
         ips: Vec::new(),
         ports: Vec::new(),
         network_held: true,
-        selinux: Default::default(),
     }
 }
 

@@ -1,0 +1,160 @@
+//! Containers under AppArmor, in a guest whose kernel has it.
+
+use anyhow::Result;
+use rubelet_testbed::manifest::{pod, shell, with};
+use rubelet_testbed::status::{container, has_ended, is_ready, waits_for};
+use rubelet_testbed::vm::Image;
+use serde_json::{Value, json};
+
+use crate::node::Node;
+
+/// Tells under which profile it runs and tries what the runtime's own denies, with a capability that
+/// allows it otherwise.
+const TRIES: &str = "cat /proc/self/attr/current; mkdir /at; \
+    mount -t tmpfs none /at && echo mounted || echo no-mount; \
+    umount /proc/sys && echo unmounted; \
+    { echo x > /proc/sys/kernel/domainname; } && echo written || echo no-write; \
+    sleep 1000 & kill $! && echo killed; \
+    sleep 1000 & cat /proc/$!/environ > /dev/null && echo traced";
+
+/// A profile of an administrator.
+const MINE: &str = "profile mine flags=(attach_disconnected) {\n  file,\n  capability,\n  \
+    network,\n  signal,\n  ptrace,\n  deny /proc/version r,\n}\n";
+
+/// A container that is under a profile of this type, if any.
+fn under(name: &str, script: &str, kind: &str, profile: Option<&str>) -> Value {
+    let mut wanted = json!({ "type": kind });
+    if let Some(profile) = profile {
+        wanted["localhostProfile"] = profile.into();
+    }
+    let security = json!({ "appArmorProfile": wanted });
+    with(shell(name, script), &json!({ "securityContext": security }))
+}
+
+fn may_mount(container: Value) -> Value {
+    let capabilities = json!({ "add": ["SYS_ADMIN"] });
+    let security = json!({ "securityContext": { "capabilities": capabilities } });
+    with(container, &security)
+}
+
+/// What containers of a pod printed.
+fn log(node: &mut Node, pod: &str, container: &str) -> Result<String> {
+    node.run(&format!(
+        "cat /var/log/pods/default_{pod}-guest_*/{container}/0.log"
+    ))
+}
+
+fn once(name: &str, containers: &[Value]) -> Value {
+    let spec = json!({ "restartPolicy": "Never", "containers": containers });
+    pod(name, &spec)
+}
+
+#[test]
+fn apparmor_confines_containers() -> Result<()> {
+    let image = Image::default().apparmor()?.file("/etc/mine", MINE);
+    let mut node = Node::start(image, "cgroupfs")?;
+    node.run("apparmor_parser --skip-cache /etc/mine")?;
+
+    let asked = may_mount(under("asked", TRIES, "RuntimeDefault", None));
+    node.apply(&once(
+        "tries",
+        &[
+            may_mount(shell("silent", TRIES)),
+            asked,
+            may_mount(under("free", TRIES, "Unconfined", None)),
+        ],
+    ))?;
+    let script = "cat /proc/self/attr/current; cat /proc/version; echo version-$?";
+    let mine = under("mine", script, "Localhost", Some("mine"));
+    let absent = under("absent", "true", "Localhost", Some("of-another-node"));
+    let whole = with(
+        shell("whole", "cat /proc/self/attr/current"),
+        &json!({ "securityContext": { "privileged": true } }),
+    );
+    let small = json!({ "allowPrivilegeEscalation": false, "runAsUser": 1000 });
+    let small = with(
+        shell("small", "cat /proc/self/attr/current"),
+        &json!({ "securityContext": small }),
+    );
+    node.apply(&once("profiles", &[mine, whole, small]))?;
+    node.apply(&once("refused", &[absent]))?;
+    // Runs until it is stopped, and lets itself be stopped much later than this test waits.
+    let wait = "trap 'exit 0' TERM; while ! [ -s /seen ]; do sleep 0.1; done; cat /seen; \
+        sleep 100000 & wait $!";
+    let hook = ["sh", "-c", "cat /proc/self/attr/current > /seen"];
+    let lasting = with(
+        shell("lasting", wait),
+        &json!({ "lifecycle": { "postStart": { "exec": { "command": hook } } } }),
+    );
+    let spec = json!({ "terminationGracePeriodSeconds": 1000, "containers": [lasting] });
+    node.apply(&pod("lasting", &spec))?;
+
+    node.wait("tries", "has ended", has_ended)?;
+    for name in ["silent", "asked"] {
+        let log = log(&mut node, "tries", name)?;
+        assert!(log.contains("rubelet-default (enforce)"), "{name}: {log}");
+        for expected in ["no-mount", "unmounted", "no-write", "killed", "traced"] {
+            assert!(log.contains(&format!(" {expected}\n")), "{name}: {log}");
+        }
+    }
+    let free = log(&mut node, "tries", "free")?;
+    for expected in ["unconfined", "mounted", "unmounted", "written"] {
+        assert!(free.contains(&format!(" {expected}\n")), "{free}");
+    }
+
+    node.wait("profiles", "has ended", has_ended)?;
+    let mine = log(&mut node, "profiles", "mine")?;
+    assert!(mine.contains("mine (enforce)"), "{mine}");
+    assert!(mine.contains("version-1"), "{mine}");
+    let whole = log(&mut node, "profiles", "whole")?;
+    assert!(whole.contains("unconfined"), "{whole}");
+    let small = log(&mut node, "profiles", "small")?;
+    assert!(small.contains("rubelet-default (enforce)"), "{small}");
+
+    let seen = node.wait("refused", "is refused", |pod| {
+        waits_for(pod, "absent") == "CreateContainerError"
+    })?;
+    let message = container(&seen, "absent")["state"]["waiting"]["message"].to_string();
+    assert!(
+        message.contains("apparmor profile not found of-another-node"),
+        "{message}"
+    );
+
+    let seen = node.wait("lasting", "is ready", is_ready)?;
+    let look = "grep -q 'rubelet-default (enforce)' \
+        /var/log/pods/default_lasting-guest_*/lasting/0.log && exit 0";
+    node.run(&format!(
+        "for i in $(seq 100); do {look}; sleep 0.2; done; exit 1"
+    ))?;
+    let cgroup = node.cgroup(&seen, "lasting")?;
+    node.remove("lasting", &cgroup)?;
+
+    let findings = node.run("rubelet doctor --config /etc/rubelet.yaml || true")?;
+    assert!(!findings.contains("AppArmor"), "{findings}");
+    Ok(())
+}
+
+#[test]
+fn without_the_parser_containers_run_unconfined_and_the_doctor_says_so() -> Result<()> {
+    let mut node = Node::start(Image::default(), "cgroupfs")?;
+    let show = "cat /proc/self/attr/current";
+    node.apply(&once("silent", &[shell("silent", show)]))?;
+    let asked = under("asked", show, "RuntimeDefault", None);
+    node.apply(&once("asked", &[asked]))?;
+    node.wait("silent", "has ended", has_ended)?;
+    let silent = log(&mut node, "silent", "silent")?;
+    assert!(silent.contains("unconfined"), "{silent}");
+    let seen = node.wait("asked", "is refused", |pod| {
+        waits_for(pod, "asked") == "CreateContainerError"
+    })?;
+    let message = container(&seen, "asked")["state"]["waiting"]["message"].to_string();
+    assert!(message.contains("rubelet-default"), "{message}");
+    let findings = node.run("rubelet doctor --config /etc/rubelet.yaml || true")?;
+    assert!(
+        findings.contains("install the package apparmor"),
+        "{findings}"
+    );
+    let log = node.run("cat /run/agent.log")?;
+    assert!(log.contains("apparmor_parser"), "{log}");
+    Ok(())
+}
