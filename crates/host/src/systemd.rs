@@ -171,6 +171,20 @@ impl Systemd {
         connection.wait_for(&job, scope.unit)
     }
 
+    /// Starts a unit and waits until it is there, such as a slice, which needs no file.
+    ///
+    /// # Errors
+    /// See [`SystemdError`].
+    pub fn start(&self, unit: &str) -> Result<(), SystemdError> {
+        let mut connection = Connection::open(self)?;
+        let mut start = Writer::default();
+        start.text(unit);
+        start.text("replace");
+        let reply = connection.call(&Call::new("StartUnit", "ss", start))?;
+        let job = job(reply, "the start", unit)?;
+        connection.wait_for(&job, unit)
+    }
+
     /// Stops a unit, with all processes that are left in it, and waits for that. Does nothing if it
     /// isn't there.
     ///

@@ -1,4 +1,4 @@
-//! Where a container's cgroup is.
+//! Where a container's cgroup is, and a supervisor's.
 
 use rubelet_base::cgroup::{CgroupPath, CgroupPathError};
 
@@ -11,7 +11,10 @@ const DEFAULT_PARENT: &str = "/rubelet/pods";
 /// The same with systemd.
 const DEFAULT_SLICE: &str = "rubelet-pods.slice";
 
-/// A container's cgroup.
+/// What the names of supervisors' scopes begin with.
+const SHIM: &str = "rubelet-shim-";
+
+/// A cgroup, and who makes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerCgroup {
     /// Its path below the root of each hierarchy.
@@ -95,6 +98,61 @@ pub fn container(parent: &str, id: &str, driver: CgroupDriver) -> Result<Contain
     }
 }
 
+/// The cgroup in which the supervisors have theirs, for one that is given as a folder: that folder, or
+/// with systemd the slice of that name, `/a/b` being `a-b.slice`. One that is a slice already stays.
+///
+/// # Errors
+/// The slice's name is too long for a folder.
+pub fn shims(folder: &CgroupPath, driver: CgroupDriver) -> Result<CgroupPath, CgroupPathError> {
+    if driver == CgroupDriver::Cgroupfs || folder.name().ends_with(".slice") {
+        return Ok(folder.clone());
+    }
+    let names: Vec<String> = folder
+        .components()
+        .map(|name| name.replace('-', "_"))
+        .collect();
+    let slice = format!("{}.slice", names.join("-"));
+    match slice_path(&slice) {
+        Some(path) => CgroupPath::parse(&path),
+        None => Ok(folder.clone()),
+    }
+}
+
+/// The cgroup of the supervisor of sandbox `id`; `parent` is what [`shims`] gives.
+///
+/// # Errors
+/// `id` is no name of a folder.
+pub fn shim(
+    parent: &CgroupPath,
+    id: &str,
+    driver: CgroupDriver,
+) -> Result<ContainerCgroup, CgroupPathError> {
+    let (name, scope) = match driver {
+        CgroupDriver::Cgroupfs => (id.to_owned(), None),
+        CgroupDriver::Systemd => {
+            let name = format!("{SHIM}{id}.scope");
+            let scope = Scope {
+                name: name.clone(),
+                slice: parent.name().to_owned(),
+            };
+            (name, Some(scope))
+        }
+    };
+    Ok(ContainerCgroup {
+        path: parent.join(&name)?,
+        scope,
+    })
+}
+
+/// The sandbox for whose supervisor a cgroup of that name was made.
+#[must_use]
+pub fn sandbox_of(name: &str) -> &str {
+    let scope = name.strip_prefix(SHIM);
+    scope
+        .and_then(|rest| rest.strip_suffix(".scope"))
+        .unwrap_or(name)
+}
+
 /// The folder of a slice: `a-b.slice` is inside of `a.slice`.
 fn slice_path(slice: &str) -> Option<String> {
     let name = slice.strip_suffix(".slice")?;
@@ -134,6 +192,29 @@ mod tests {
             found.path.as_str(),
             "/rubelet.slice/rubelet-pods.slice/rubelet-c1.scope"
         );
+    }
+
+    #[test]
+    fn supervisors_are_in_folders_or_in_scopes() {
+        let folder = CgroupPath::parse("/rubelet/the-shims").unwrap();
+        for (driver, parent, name) in [
+            (CgroupDriver::Cgroupfs, "/rubelet/the-shims", "s1"),
+            (
+                CgroupDriver::Systemd,
+                "/rubelet.slice/rubelet-the_shims.slice",
+                "rubelet-shim-s1.scope",
+            ),
+        ] {
+            let shims = shims(&folder, driver).unwrap();
+            assert_eq!(shims.as_str(), parent);
+            assert_eq!(super::shims(&shims, driver), Ok(shims.clone()));
+            let one = shim(&shims, "s1", driver).unwrap();
+            assert_eq!(one.path, shims.join(name).unwrap());
+            assert_eq!(sandbox_of(one.path.name()), "s1");
+            if let Some(scope) = one.scope {
+                assert_eq!((&*scope.name, &*scope.slice), (name, shims.name()));
+            }
+        }
     }
 
     #[test]

@@ -30,7 +30,8 @@ pub struct Found<'a> {
     pub now: i64,
     /// The folder of running things.
     pub run: &'a Path,
-    /// The cgroup below which supervisors are, each in one named like its sandbox.
+    /// The cgroup below which supervisors are, each in one that is named after its
+    /// sandbox.
     pub shim_cgroup: &'a CgroupPath,
     /// Records of sandboxes, by identifier.
     pub sandboxes: BTreeMap<&'a str, &'a SandboxRecord>,

@@ -5,7 +5,7 @@ pub(crate) mod create;
 pub(crate) mod end;
 pub(crate) mod exec;
 pub(crate) mod remove;
-mod scope;
+pub(crate) mod scope;
 pub(crate) mod start;
 pub(crate) mod stop;
 pub(crate) mod update;

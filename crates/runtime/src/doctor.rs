@@ -68,6 +68,7 @@ fn check_below(root: &Path, settings: &RuntimeSettings) -> Vec<Finding> {
     findings.extend(kernel::release(&release.unwrap_or_default()));
     findings.extend(kernel::file_systems(root));
     findings.extend(kernel::cgroups(&root.join("sys/fs/cgroup")));
+    findings.extend(kernel::cgroup_driver(root, settings.cgroup_driver));
     findings.extend(kernel::namespaces(root));
     findings.extend(kernel::network(root));
     findings.extend(kernel::security_modules(root));

@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 
 use crate::{
     apparmor,
+    container::scope,
     engine::{Engine, THREADS},
     events::EventHub,
     facts,
@@ -22,7 +23,7 @@ use crate::{
     layout::Layout,
     ownership::{self, Ownership, OwnershipError},
     recover,
-    settings::RuntimeSettings,
+    settings::{CgroupDriver, RuntimeSettings},
     table::Table,
 };
 
@@ -168,9 +169,17 @@ fn look(layout: &Layout, settings: &RuntimeSettings) -> Result<Looked, StartErro
     let machine = Machine::read(Path::new("/")).map_err(|error| host(&error))?;
     let cgroups = CgroupFs::detect(Path::new(CGROUPS)).map_err(|error| host(&error))?;
     // Also proves that cgroups can be made.
-    cgroups
-        .create(&settings.shim_cgroup)
-        .map_err(|error| host(&error))?;
+    match settings.cgroup_driver {
+        CgroupDriver::Cgroupfs => drop(
+            cgroups
+                .create(&settings.shim_cgroup)
+                .map_err(|error| host(&error))?,
+        ),
+        CgroupDriver::Systemd => scope::systemd()
+            .map_err(|fault| StartError::Host(fault.message))?
+            .start(settings.shim_cgroup.name())
+            .map_err(|error| host(&error))?,
+    }
     let facts = facts::read(
         &machine,
         &cgroups,

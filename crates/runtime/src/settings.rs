@@ -6,9 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rubelet_base::cgroup::CgroupPath;
+use rubelet_base::cgroup::{CgroupPath, CgroupPathError};
 use rubelet_cni::NetworkSettings;
 use rubelet_images::ImageSettings;
+use rubelet_runtime_plan::cgroup;
 pub use rubelet_runtime_plan::host::CgroupDriver;
 
 use crate::doctor::is_executable;
@@ -20,9 +21,9 @@ pub struct RuntimeSettings {
     pub root: PathBuf,
     /// Sockets, namespaces and bundles of what runs: gone with a reboot.
     pub run: PathBuf,
-    /// Who makes the cgroups of containers.
+    /// Who makes the cgroups of containers and shims.
     pub cgroup_driver: CgroupDriver,
-    /// The cgroup in which each shim has one of its own.
+    /// The cgroup in which each shim has one of its own; a slice where systemd makes them.
     pub shim_cgroup: CgroupPath,
     /// Where the cgroups of pods go that name no parent; kubelets always name one.
     pub pod_cgroup: CgroupPath,
@@ -64,6 +65,23 @@ impl RuntimeSettings {
             executable: "/proc/self/exe".into(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
+    }
+}
+
+impl RuntimeSettings {
+    /// Has a driver make the cgroups, those of shims below a folder or, with systemd, below the slice
+    /// of that name.
+    ///
+    /// # Errors
+    /// The name is too long for a slice.
+    pub fn set_cgroups(
+        &mut self,
+        driver: CgroupDriver,
+        shims: &CgroupPath,
+    ) -> Result<(), CgroupPathError> {
+        self.shim_cgroup = cgroup::shims(shims, driver)?;
+        self.cgroup_driver = driver;
+        Ok(())
     }
 }
 

@@ -496,6 +496,7 @@ fn a_real_systemd_keeps_a_scope_with_its_limits() {
         layout: cgroups.layout(),
     };
     systemd.start_scope(&scope).unwrap();
+    systemd.start(slice).unwrap();
     let held = std::collections::BTreeSet::from([holder.id().cast_signed()]);
     assert_eq!(cgroups.processes(&path).unwrap(), held);
     // A second one of that name is refused as long as the first one lives.

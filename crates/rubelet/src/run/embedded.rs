@@ -25,11 +25,12 @@ pub(crate) const ENDPOINT: &str = "embedded";
 /// The runtime's settings from the configuration.
 pub(crate) fn settings(options: &Options, cgroup_driver: &str) -> anyhow::Result<RuntimeSettings> {
     let mut settings = RuntimeSettings::new(&options.root_dir, &options.run_dir);
-    settings.cgroup_driver = match cgroup_driver {
+    let driver = match cgroup_driver {
         "systemd" => CgroupDriver::Systemd,
         _ => CgroupDriver::Cgroupfs,
     };
-    settings.shim_cgroup = CgroupPath::parse(&options.cgroup)
+    CgroupPath::parse(&options.cgroup)
+        .and_then(|shims| settings.set_cgroups(driver, &shims))
         .map_err(|error| anyhow!("rubelet.runtime.cgroup: {error}"))?;
     let network = &mut settings.network;
     network.cni_conf_dir = options.cni_conf_dir.clone().into();

@@ -4,7 +4,7 @@ use super::{
     Found, Step,
     plan::{Fate, Steps, fate_of},
 };
-use crate::{record::folders, state::ContainerPhase};
+use crate::{cgroup::sandbox_of, record::folders, state::ContainerPhase};
 
 const NOBODY: &str = "it belongs to nobody";
 
@@ -35,9 +35,9 @@ fn shims(found: &Found<'_>, steps: &mut Steps) {
             }
         }
     }
-    for sandbox in &found.shim_cgroups {
-        if !is_adopted(found, sandbox)
-            && let Ok(cgroup) = found.shim_cgroup.join(sandbox)
+    for name in &found.shim_cgroups {
+        if !is_adopted(found, sandbox_of(name))
+            && let Ok(cgroup) = found.shim_cgroup.join(name)
         {
             steps.add(
                 Step::KillCgroup(cgroup),

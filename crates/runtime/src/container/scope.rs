@@ -1,5 +1,5 @@
 //! Scopes: where systemd keeps the cgroups, it is asked for that of each container, and told of its
-//! limits.
+//! limits, and for that of each supervisor.
 
 use std::{
     path::Path,
@@ -66,6 +66,24 @@ pub(super) async fn start(
     .await
 }
 
+/// Starts the scope of a supervisor that runs already. Blocks.
+pub(crate) fn start_for(
+    scope: &cgroup::Scope,
+    pid: i32,
+    layout: CgroupLayout,
+) -> Result<(), Fault> {
+    let started = systemd()?.start_scope(&Scope {
+        unit: &scope.name,
+        slice: &scope.slice,
+        description: "supervisor of a pod",
+        pids: &[pid.cast_unsigned()],
+        limits: None,
+        layout,
+    });
+    started
+        .map_err(|error| Fault::because("cannot make the cgroup of the pod's supervisor", &error))
+}
+
 /// Tells systemd of new limits, which it would undo otherwise when it is reloaded.
 pub(super) async fn set_limits(
     unit: String,
@@ -80,19 +98,19 @@ pub(super) async fn set_limits(
     .await
 }
 
-/// Forgets the scope of a container that has ended.
-pub(super) async fn stop(unit: String) -> Outcome<()> {
+/// Forgets the scope of what has ended.
+pub(crate) async fn stop(unit: String) -> Outcome<()> {
     unbounded(move || match Systemd::find() {
         Some(systemd) => systemd
             .stop(&unit)
-            .map_err(|error| Fault::because("cannot remove the container's cgroup", &error)),
+            .map_err(|error| Fault::because(format!("cannot remove the cgroup {unit}"), &error)),
         // Then there can't be one.
         None => Ok(()),
     })
     .await
 }
 
-fn systemd() -> Outcome<Systemd> {
+pub(crate) fn systemd() -> Outcome<Systemd> {
     Systemd::find().ok_or_else(|| {
         Fault::failed(
             "the cgroup driver is systemd, but systemd does not run this machine: set cgroupDriver \

@@ -9,7 +9,10 @@ use rubelet_host::CgroupFs;
 use rubelet_runtime_plan::profile::APPARMOR_DEFAULT;
 
 use super::{Finding, Severity};
-use crate::apparmor::{self, Obstacle};
+use crate::{
+    CgroupDriver,
+    apparmor::{self, Obstacle},
+};
 
 /// Kernels without these calls: `clone3` and `openat2` (5.6), `close_range` (5.9).
 const OLDEST: (u32, u32) = (5, 10);
@@ -148,6 +151,27 @@ fn missing_controllers(mount: &Path, cgroups: &CgroupFs) -> Vec<Finding> {
     findings
 }
 
+/// Whether whoever is to make the cgroups is there.
+pub(super) fn cgroup_driver(root: &Path, driver: CgroupDriver) -> Option<Finding> {
+    // The sign that `sd_booted(3)` describes.
+    let is_systemd = root.join("run/systemd/system").is_dir();
+    match driver {
+        CgroupDriver::Systemd if !is_systemd => Some(Finding::new(
+            Severity::Error,
+            "the cgroup driver is systemd, but systemd does not run this machine",
+            "cgroups of pods are asked from systemd",
+            "set cgroupDriver to cgroupfs",
+        )),
+        CgroupDriver::Cgroupfs if is_systemd => Some(Finding::new(
+            Severity::Note,
+            "the cgroup driver is cgroupfs on a machine that systemd runs",
+            "two programs keep cgroups without knowing of each other; under pressure limits may come out differently",
+            "set cgroupDriver to systemd, after the node's pods are gone",
+        )),
+        _ => None,
+    }
+}
+
 pub(super) fn namespaces(root: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (file, kind) in [
@@ -282,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn security_modules_that_are_not_used_are_told() {
+    fn security_modules_and_cgroup_drivers_that_do_not_fit_are_told() {
         let root = tempfile::Builder::new()
             .prefix("rubelet-t")
             .tempdir()
@@ -300,6 +324,13 @@ mod tests {
         write("sys/module/apparmor/parameters/enabled", "Y\n");
         write("sys/fs/selinux/enforce", "1");
         assert!(told("rubelet-default can't be loaded") && told("SELinux is switched on"));
+
+        let severity = |driver| cgroup_driver(root.path(), driver).map(|finding| finding.severity);
+        assert_eq!(severity(CgroupDriver::Systemd), Some(Severity::Error));
+        assert_eq!(severity(CgroupDriver::Cgroupfs), None);
+        fs::create_dir_all(root.path().join("run/systemd/system")).unwrap();
+        assert_eq!(severity(CgroupDriver::Systemd), None);
+        assert_eq!(severity(CgroupDriver::Cgroupfs), Some(Severity::Note));
     }
 
     #[test]

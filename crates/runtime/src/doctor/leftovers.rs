@@ -7,9 +7,10 @@ use std::{
 };
 
 use rubelet_host::{CgroupFs, mountinfo};
+use rubelet_runtime_plan::cgroup::sandbox_of;
 
 use super::{Finding, Severity};
-use crate::{RuntimeSettings, identifier::is_identifier, layout::Layout};
+use crate::{RuntimeSettings, identifier::is_identifier, layout::Layout, recover::shims};
 
 const REMEDY: &str = "the next start of the runtime removes it";
 
@@ -45,8 +46,11 @@ pub(super) fn find(settings: &RuntimeSettings) -> Vec<Finding> {
         }
     }
     if let Ok(cgroups) = CgroupFs::detect(Path::new("/sys/fs/cgroup")) {
-        let children = cgroups.children(&settings.shim_cgroup).unwrap_or_default();
-        for id in children.difference(&sandboxes) {
+        let found = shims::cgroups(&cgroups, settings).unwrap_or_default();
+        for id in found
+            .iter()
+            .filter(|id| !sandboxes.contains(sandbox_of(id)))
+        {
             findings.push(leftover(
                 format!(
                     "the cgroup {}/{id} belongs to no sandbox",

@@ -6,6 +6,7 @@ use rubelet_base::cgroup::CgroupPath;
 use rubelet_cri::v1::{self, ContainerEventType};
 use rubelet_oci::NamespaceKind;
 use rubelet_runtime_plan::{
+    cgroup::{self, ContainerCgroup},
     record::{NamespaceModes, PortRecord, SandboxRecord, names},
     sandbox_spec::{self, PidMode, SandboxPlan},
     state::SandboxPhase,
@@ -18,7 +19,8 @@ use rubelet_shim::{
 use super::{Sandbox, network_request, reports, stop};
 use crate::{
     clock,
-    engine::Engine,
+    container::scope,
+    engine::{Engine, unbounded},
     fault::{Fault, Outcome},
     handler::Handler,
     identifier,
@@ -70,11 +72,7 @@ fn record(
     runtime_handler: String,
     id: String,
 ) -> Outcome<SandboxRecord> {
-    let shim_cgroup = engine
-        .settings
-        .shim_cgroup
-        .join(&id)
-        .map_err(|error| Fault::failed(error.to_string()))?;
+    let shim_cgroup = shim_cgroup(engine, &id)?.path;
     Ok(SandboxRecord {
         boot_id: engine.boot_id.clone(),
         name: metadata.name,
@@ -96,6 +94,12 @@ fn record(
         network_held: plan.network,
         id,
     })
+}
+
+fn shim_cgroup(engine: &Engine, id: &str) -> Outcome<ContainerCgroup> {
+    let settings = &engine.settings;
+    cgroup::shim(&settings.shim_cgroup, id, settings.cgroup_driver)
+        .map_err(|error| Fault::failed(error.to_string()))
 }
 
 async fn make(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>, plan: &SandboxPlan) -> Outcome<()> {
@@ -143,26 +147,31 @@ async fn start_supervisor(
 ) -> Outcome<()> {
     let dir = engine.layout.sandbox(&sandbox.id);
     let (plan, executable) = (plan.clone(), engine.settings.executable.clone());
-    let cgroup = sandbox.record().shim_cgroup.clone();
+    let cgroup = shim_cgroup(engine, &sandbox.id)?;
+    let scope = cgroup.scope.clone();
     let started = engine
         .blocking(move || {
             pod_files::write(&dir, &plan)?;
-            let cgroup =
-                CgroupPath::parse(&cgroup).map_err(|error| Fault::failed(error.to_string()))?;
             spawn(SpawnOptions {
                 executable: &executable,
                 dir: dir.path(),
-                cgroup: Some(&cgroup),
+                // systemd puts it into a scope, and moves it there itself.
+                cgroup: cgroup.scope.is_none().then_some(&cgroup.path),
             })
             .map_err(|error| Fault::because("cannot start the supervisor of the pod", &error))
         })
         .await?;
+    let pid = started.pid;
     let reporter = reports::reporter(engine, sandbox);
     let link = ShimLink::open(started.socket, started.pid, started.pidfd, reporter);
     let link =
         link.map_err(|error| Fault::because("cannot talk to the pod's supervisor", &error))?;
     sandbox.change(|record| record.shim_pid = link.pid());
     sandbox.set_link(link);
+    if let Some(scope) = scope {
+        let layout = engine.cgroups.layout();
+        unbounded(move || scope::start_for(&scope, pid, layout)).await?;
+    }
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use rubelet_shim::protocol::Call;
 
 use super::{Sandbox, lost, network_request};
 use crate::{
-    container::stop::kill,
+    container::{scope, stop::kill},
     engine::Engine,
     fault::{Fault, Outcome},
 };
@@ -81,6 +81,9 @@ pub(crate) async fn release(engine: &Arc<Engine>, sandbox: &Arc<Sandbox>) -> Out
         .await?;
     if let Ok(cgroup) = CgroupPath::parse(&record.shim_cgroup) {
         engine.clear_cgroup(&cgroup).await?;
+        if cgroup.name().ends_with(".scope") {
+            scope::stop(cgroup.name().to_owned()).await?;
+        }
     }
     Ok(())
 }

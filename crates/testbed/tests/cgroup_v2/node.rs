@@ -12,8 +12,9 @@ use serde_json::Value;
 
 use crate::guest::MODULES;
 
-/// How long one command may take. The guest is an order of magnitude slower than its host.
-const COMMAND: Duration = Duration::from_secs(30);
+/// How long one command may take. The guest is an order of magnitude slower than its host, which may
+/// be busy.
+const COMMAND: Duration = Duration::from_secs(100);
 /// How often to look for what is waited for before giving up.
 const LOOKS: u32 = 120;
 
@@ -47,6 +48,12 @@ impl Node {
         vm.run("rubelet image load /images.tar", COMMAND)?;
         vm.run(AGENT, COMMAND)?;
         Ok(Self { vm })
+    }
+
+    /// Kills the agent and starts it again.
+    pub(crate) fn restart(&mut self) -> Result<()> {
+        self.run("kill -9 $(cat /run/agent.pid); while kill -0 $(cat /run/agent.pid); do :; done")?;
+        self.run(AGENT).map(drop)
     }
 
     pub(crate) fn run(&mut self, command: &str) -> Result<String> {

@@ -82,6 +82,13 @@ fn systemd_keeps_the_cgroups_of_containers() -> Result<()> {
     assert!(cgroup.ends_with(".scope"), "{cgroup}");
     assert!(cgroup.contains("/kubepods.slice/kubepods-pod"), "{cgroup}");
     let unit = cgroup.rsplit('/').next().unwrap_or_default().to_owned();
+    let find = "find /sys/fs/cgroup -type d -name 'rubelet-shim-*.scope'";
+    let shim = node.run(find)?.trim().to_owned();
+    let slice = "/sys/fs/cgroup/rubelet.slice/rubelet-shims.slice/";
+    assert!(shim.starts_with(slice), "{shim}");
+    let pid = node.run(&format!("cat {shim}/cgroup.procs"))?;
+    let comm = node.run(&format!("cat /proc/{}/comm", pid.trim()))?;
+    assert_eq!(comm.trim(), "rubelet-shim");
     // What systemd itself knows survives when it is told to read everything anew.
     node.run("systemctl daemon-reload")?;
     let shown = node.run(&format!(
@@ -94,8 +101,19 @@ fn systemd_keeps_the_cgroups_of_containers() -> Result<()> {
         let value = node.run(&format!("cat {cgroup}/{file}"))?;
         assert_eq!(value.trim(), expected, "{file}");
     }
+    assert_eq!(node.run(&format!("cat {shim}/cgroup.procs"))?, pid);
+
+    // The pod goes on without the agent, and with the next one.
+    node.restart()?;
+    let again = node.wait("limited", "runs", |pod| runs(pod, "main"))?;
+    assert_eq!(node.cgroup(&again, "main")?, cgroup);
+    assert_eq!(node.run(&format!("cat {shim}/cgroup.procs"))?, pid);
+
     node.remove("limited", &cgroup)?;
-    let left = node.run("systemctl list-units --all --plain --no-legend 'rubelet-*.scope'")?;
-    assert_eq!(left.trim(), "");
+    let list = "systemctl list-units --all --plain --no-legend 'rubelet-*.scope'";
+    node.run(&format!(
+        "for i in $(seq 100); do [ -z \"$({list})\" ] && exit 0; sleep 0.2; done; {list}; exit 1"
+    ))?;
+    assert_eq!(node.run(find)?, "");
     Ok(())
 }
