@@ -6,6 +6,7 @@
 //! - [`netlink`], [`netns`]: interfaces, addresses, routes; network namespaces. [`nft`]: address
 //!   translation.
 //! - [`systemd`]: scopes, for the cgroup driver of that name.
+//! - [`suspend`]: how long the machine slept.
 //! - [`process_group`]: ends a program with what it started.
 //! - [`usage`]: how much of memory, disks and processes is in use. [`address`]: IP addresses.
 //! - [`alloc`]: keeps the allocator small. [`text`]: keeps the program's code small. The only places
@@ -22,6 +23,7 @@ pub mod netlink;
 pub mod netns;
 pub mod nft;
 pub mod process_group;
+pub mod suspend;
 pub mod systemd;
 pub mod text;
 pub mod usage;

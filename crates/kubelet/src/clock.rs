@@ -1,12 +1,16 @@
 //! The wall clock, read in this module only.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 
-/// Tells the wall time. Tests give one that follows tokio's paused clock.
+/// Tells the wall time, and how long the machine slept. Tests give one that follows tokio's paused
+/// clock.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+pub struct Clock {
+    now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    asleep: Arc<dyn Fn() -> Duration + Send + Sync>,
+}
 
 impl Clock {
     /// The host's clock.
@@ -16,28 +20,44 @@ impl Clock {
         reason = "the one place where the wall clock is read"
     )]
     pub fn system() -> Self {
-        Self(Arc::new(Timestamp::now))
+        Self {
+            now: Arc::new(Timestamp::now),
+            asleep: Arc::new(rubelet_host::suspend::asleep),
+        }
     }
 
     /// A clock that follows tokio's, from `start` on.
     #[must_use]
     pub fn following_tokio(start: Timestamp) -> Self {
         let began = tokio::time::Instant::now();
-        Self(Arc::new(move || {
-            start.checked_add(began.elapsed()).unwrap_or(Timestamp::MAX)
-        }))
+        Self {
+            now: Arc::new(move || start.checked_add(began.elapsed()).unwrap_or(Timestamp::MAX)),
+            asleep: Arc::new(Duration::default),
+        }
     }
 
-    /// A clock that tells what `tell` says.
+    /// A clock that tells what `tell` says, on a machine that slept for as long as `asleep` says.
     #[cfg(test)]
-    pub(crate) fn telling(tell: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Self(Arc::new(tell))
+    pub(crate) fn telling(
+        tell: impl Fn() -> Timestamp + Send + Sync + 'static,
+        asleep: impl Fn() -> Duration + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            now: Arc::new(tell),
+            asleep: Arc::new(asleep),
+        }
     }
 
     /// The time now.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        (self.0)()
+        (self.now)()
+    }
+
+    /// For how long in all the machine has been suspended. Timers stood still meanwhile.
+    #[must_use]
+    pub fn asleep(&self) -> Duration {
+        (self.asleep)()
     }
 }
 

@@ -20,6 +20,7 @@ mod handle;
 mod health;
 mod index;
 mod inspect;
+mod lane;
 mod late_reason;
 mod lifecycle;
 mod missed;
@@ -27,6 +28,7 @@ mod publish;
 mod rechecks;
 mod record;
 mod relist;
+mod remembered;
 mod stream;
 mod task;
 mod termination_message;
@@ -37,7 +39,11 @@ pub use cell::Observation;
 pub use handle::{PlegHandle, Quarantine, RelistState, RuntimePod};
 pub use lifecycle::LifecycleKind;
 pub use record::{LifecycleEvent, LifecycleRecord};
+pub use remembered::RuntimeIds;
 pub use task::{PlegSettings, PlegTask};
+
+#[cfg(test)]
+pub(crate) mod trace;
 
 #[cfg(test)]
 mod tests;

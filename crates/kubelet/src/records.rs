@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tracing::warn;
 
+use crate::pleg::RuntimeIds;
+
 /// What is kept of one pod.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PodRecord {
@@ -34,6 +36,9 @@ pub struct PodRecord {
     /// True if the pod was being removed.
     #[serde(default)]
     pub removing: bool,
+    /// What the runtime held of it; empty in records of versions that did not keep it.
+    #[serde(default)]
+    pub held: RuntimeIds,
 }
 
 impl PodRecord {
@@ -48,6 +53,7 @@ impl PodRecord {
             history: History::default(),
             definition: "".into(),
             removing: false,
+            held: RuntimeIds::default(),
         }
     }
 }

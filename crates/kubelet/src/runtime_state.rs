@@ -79,6 +79,7 @@ pub async fn watch_runtime(
     let mut backoff = Backoff::new(RETRY_INITIAL, RETRY_MAX);
     let mut last_log = None;
     loop {
+        pleg.look_for_suspend();
         let old = state.borrow().clone();
         let next = look(&*runtime, &old, &pleg).await;
         let wait = match &next.problem {

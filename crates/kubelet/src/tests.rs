@@ -20,6 +20,7 @@ mod metrics;
 mod objects;
 mod orphans;
 mod outages;
+mod partial_lists;
 mod pleg;
 mod pulls;
 mod random;

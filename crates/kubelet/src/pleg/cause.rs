@@ -4,6 +4,8 @@ use std::fmt;
 
 use rubelet_cri::v1::ContainerEventType;
 
+use super::lane::Urgency;
+
 /// What first asked for an inspection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
@@ -29,6 +31,16 @@ impl Cause {
             Self::Demand => "demand",
             Self::Relist => "relist",
             Self::Recheck => "recheck",
+        }
+    }
+
+    /// How much the inspection matters.
+    pub(super) fn urgency(self) -> Urgency {
+        match self {
+            Self::Demand => Urgency::Waiting,
+            Self::Event(ContainerEventType::ContainerStoppedEvent) => Urgency::Stopped,
+            Self::Event(_) | Self::Step => Urgency::Change,
+            Self::Relist | Self::Recheck => Urgency::Reconcile,
         }
     }
 

@@ -11,8 +11,8 @@ use rubelet_pod_plan::{ContainerPhase, ObservedPod};
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    cause::Cause, fingerprint::Fingerprint, late_reason::LateReasons, rechecks::Rechecks,
-    turn::Turn,
+    cause::Cause, fingerprint::Fingerprint, lane::Urgency, late_reason::LateReasons,
+    rechecks::Rechecks, turn::Turn,
 };
 
 /// A container that was unknown for this long is unknown.
@@ -95,6 +95,8 @@ pub(super) struct Request {
     pub(super) cause: Option<Cause>,
     /// When the first event came.
     pub(super) event_at: Option<Instant>,
+    /// That of the most urgent one.
+    pub(super) urgency: Urgency,
 }
 
 impl Request {
@@ -108,6 +110,7 @@ impl Request {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
+        self.urgency = self.urgency.max(later.urgency);
     }
 }
 

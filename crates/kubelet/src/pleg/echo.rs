@@ -96,6 +96,12 @@ impl Echoes {
         })
     }
 
+    /// How many are kept.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// A new stream does not tell what an old one lost.
     pub(super) fn forget(&mut self) {
         self.waiting.retain(|_, echo| matches!(echo, Echo::Called));

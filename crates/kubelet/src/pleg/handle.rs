@@ -1,7 +1,7 @@
 //! The side of PLEG that the rest of the agent holds.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -11,7 +11,10 @@ use tokio::{
     sync::{Notify, watch},
     time::Instant,
 };
+use tracing::info;
 
+#[cfg(test)]
+use super::trace::Traced;
 use super::{
     cadence::Cadence,
     cause::Cause,
@@ -20,9 +23,13 @@ use super::{
     echo::Echoes,
     health::Signs,
     index::Index,
+    lane::Urgency,
     record::LifecycleRecord,
 };
 use crate::{clock::Clock, metrics::NodeMetrics};
+
+/// A machine that slept for less was not suspended: the two clocks are read one after the other.
+const SUSPENDED: Duration = Duration::from_millis(500);
 
 /// A pod of which the runtime has a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,8 +68,8 @@ pub type Quarantine = Arc<BTreeMap<PodUid, Arc<str>>>;
 pub(super) struct Shared {
     pub(super) seq: SeqSource,
     pub(super) cells: Mutex<HashMap<PodUid, Arc<PodCell>>>,
-    /// Pods that wait for an inspection. Each stands in it at most once.
-    pub(super) queue: Mutex<BTreeSet<PodUid>>,
+    /// Pods that are to wait for an inspection.
+    pub(super) queue: Mutex<BTreeMap<PodUid, Urgency>>,
     pub(super) wake: Notify,
     pub(super) relist: watch::Sender<RelistState>,
     pub(super) index: Mutex<Index>,
@@ -75,6 +82,8 @@ pub(super) struct Shared {
     pub(super) record: LifecycleRecord,
     pub(super) metrics: Arc<NodeMetrics>,
     pub(super) clock: Clock,
+    #[cfg(test)]
+    pub(super) trace: super::trace::Trace,
 }
 
 /// What is known of the flow of events, and so of the next relist.
@@ -88,6 +97,8 @@ pub(super) struct Flow {
     pub(super) relisted: Option<Instant>,
     /// When the relist began that is under way.
     pub(super) relisting: Option<Instant>,
+    /// How long the machine had slept when that was last asked.
+    pub(super) asleep: Duration,
 }
 
 impl PlegHandle {
@@ -107,6 +118,7 @@ impl PlegHandle {
                     distrusted: false,
                     relisted: None,
                     relisting: None,
+                    asleep: clock.asleep(),
                 }),
                 renew: Notify::new(),
                 signs: Mutex::new(Signs::new(now)),
@@ -115,6 +127,8 @@ impl PlegHandle {
                 record: LifecycleRecord::default(),
                 metrics,
                 clock,
+                #[cfg(test)]
+                trace: super::trace::Trace::default(),
             }),
         }
     }
@@ -233,9 +247,32 @@ impl PlegHandle {
         }
     }
 
+    /// Relists now, and often for a while, if the machine was suspended since the last time. Called
+    /// at every occasion at which something is awake anyway.
+    pub fn look_for_suspend(&self) {
+        let asleep = self.shared.clock.asleep();
+        let slept = {
+            let mut flow = lock(&self.shared.flow);
+            let slept = asleep.saturating_sub(flow.asleep);
+            flow.asleep = asleep;
+            if slept < SUSPENDED {
+                return;
+            }
+            flow.cadence.suspect(Instant::now());
+            slept
+        };
+        info!(
+            ?slept,
+            "The machine was suspended; all containers are listed"
+        );
+        self.shared.wake.notify_one();
+    }
+
     /// The pod's task begins to work on its latest observation. Until it ends, the pod is inspected
     /// at most once a second.
     pub fn sync_began(&self, uid: &PodUid, seq: Seq) {
+        #[cfg(test)]
+        self.trace(Traced::Handed(uid.clone(), seq));
         let Some(cell) = self.shared.known(uid) else {
             return;
         };
@@ -260,13 +297,15 @@ impl PlegHandle {
     /// The pod's task has done what it had to. Returns the number of that moment.
     pub fn sync_ended(&self, uid: &PodUid) -> Seq {
         let end = self.now();
+        #[cfg(test)]
+        self.trace(Traced::Done(uid.clone(), end));
         let Some(cell) = self.shared.known(uid) else {
             return end;
         };
         let now = Instant::now();
         let mut marks = cell.marks();
         marks.busy = false;
-        let again = std::mem::take(&mut marks.held);
+        let again = std::mem::take(&mut marks.held).then_some(marks.request.urgency);
         let done: Vec<_> = marks.undone.extract_if(.., |undone| undone.begun).collect();
         drop(marks);
         for undone in done {
@@ -275,8 +314,8 @@ impl PlegHandle {
                 .record
                 .change(undone.number, |event| event.to_sync = Some(took));
         }
-        if again {
-            self.shared.enqueue(uid);
+        if let Some(urgency) = again {
+            self.shared.enqueue(uid, urgency);
         }
         end
     }
@@ -286,6 +325,8 @@ impl PlegHandle {
         let Some(cell) = self.shared.lock_cells().remove(uid) else {
             return;
         };
+        #[cfg(test)]
+        self.trace(Traced::Forgotten(uid.clone()));
         let last = Arc::clone(&cell.observation.borrow().pod);
         lock(&self.shared.index).forget(&last);
         self.shared.count(&last, &Default::default());
@@ -334,8 +375,21 @@ impl PlegHandle {
             .or_insert_with(new);
     }
 
+    #[cfg(test)]
+    fn trace(&self, what: Traced) {
+        self.shared.trace.note(what);
+    }
+
+    /// What was told whom since the last time.
+    #[cfg(test)]
+    pub(crate) fn take_trace(&self) -> Vec<Traced> {
+        self.shared.trace.take()
+    }
+
     fn mark_step(&self, uid: &PodUid, change: impl FnOnce(&mut Marks)) {
         self.mark_as(uid, Cause::Step, change);
+        #[cfg(test)]
+        self.trace(Traced::Stepped(uid.clone()));
     }
 
     pub(super) fn mark_as(&self, uid: &PodUid, cause: Cause, change: impl FnOnce(&mut Marks)) {
@@ -343,18 +397,20 @@ impl PlegHandle {
     }
 
     pub(super) fn mark_cell(&self, cell: &PodCell, cause: Cause, change: impl FnOnce(&mut Marks)) {
-        {
+        let urgency = {
             let mut marks = cell.marks();
             change(&mut marks);
             marks.request.join(Request {
                 cause: Some(cause),
                 event_at: matches!(cause, Cause::Event(_)).then(Instant::now),
+                urgency: cause.urgency(),
             });
             if !marks.turn.mark(&self.shared.seq) {
                 return;
             }
-        }
-        self.shared.enqueue(&cell.uid);
+            marks.request.urgency
+        };
+        self.shared.enqueue(&cell.uid, urgency);
     }
 }
 
@@ -368,12 +424,16 @@ impl Shared {
         self.lock_cells().get(uid).cloned()
     }
 
-    pub(super) fn enqueue(&self, uid: &PodUid) {
-        lock(&self.queue).insert(uid.clone());
+    pub(super) fn enqueue(&self, uid: &PodUid, urgency: Urgency) {
+        {
+            let mut queue = lock(&self.queue);
+            let waits = queue.entry(uid.clone()).or_default();
+            *waits = urgency.max(*waits);
+        }
         self.wake.notify_one();
     }
 
-    pub(super) fn take_queue(&self) -> BTreeSet<PodUid> {
+    pub(super) fn take_queue(&self) -> BTreeMap<PodUid, Urgency> {
         std::mem::take(&mut *lock(&self.queue))
     }
 

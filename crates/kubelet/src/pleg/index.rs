@@ -43,6 +43,12 @@ impl Index {
         }
     }
 
+    /// How many identifiers are kept.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.pods.len() + self.gone.len()
+    }
+
     fn retire(&mut self, id: &str) {
         self.gone.push_back(id.into());
         if self.gone.len() > GONE

@@ -43,7 +43,7 @@ impl PlegTask {
         let now = Instant::now();
         let old = Arc::clone(&cell.observation.borrow().pod);
         let mut marks = cell.marks();
-        let again = marks.turn.end(began);
+        let again = marks.turn.end(began).then_some(marks.request.urgency);
         marks.failures = 0;
         if std::mem::take(&mut marks.hangs) {
             self.handle.shared.release(&cell.uid);
@@ -59,7 +59,7 @@ impl PlegTask {
         for at in look_again.into_iter().flatten() {
             self.look_again(cell, &mut marks, at);
         }
-        if !again {
+        if again.is_none() {
             marks.settle();
         }
         marks.fingerprint = Fingerprint::of(&pod);
@@ -74,6 +74,11 @@ impl PlegTask {
                 .record_events(cell, &mut marks, began, request, &old, &pod, now);
         }
         drop(marks);
+        #[cfg(test)]
+        self.handle
+            .shared
+            .trace
+            .note_ends(&cell.uid, began, &old, &pod);
         if changed {
             lock(&self.handle.shared.index).update(&cell.uid, &old, &pod);
             self.handle.shared.count(&old, &pod);
@@ -83,8 +88,8 @@ impl PlegTask {
             pod,
             error: None,
         });
-        if again {
-            self.handle.shared.enqueue(&cell.uid);
+        if let Some(urgency) = again {
+            self.handle.shared.enqueue(&cell.uid, urgency);
         }
     }
 

@@ -39,6 +39,12 @@ impl Rechecks {
         self.deleted.entry(id.clone()).or_insert(now);
     }
 
+    /// How many of them are kept.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.deleted.len() + self.created.len() + self.revived.len()
+    }
+
     /// Whether a record of this sandbox is not final, although it is not ready.
     pub(super) fn doubts_sandbox(&self, id: &SandboxId) -> bool {
         self.deleted.contains_key(id)

@@ -24,6 +24,9 @@ const LASTING: Duration = Duration::from_secs(1);
 /// After so many streams in a row that ended at once, the runtime counts as one without events.
 const EARLY_ENDS: u32 = 4;
 
+/// So many identifiers that only events named are kept of each pod until its next inspection.
+const LEARNED: usize = 64;
+
 /// How a stream ended.
 enum End {
     /// The runtime has no events.
@@ -171,36 +174,42 @@ impl PlegHandle {
         use ContainerEventType as Kind;
         let seen = cell.observation.borrow().pod.clone();
         let id = &*event.container;
-        let is_sandbox = event.is_sandbox() || seen.sandboxes.iter().any(|it| it.id.as_str() == id);
         self.mark_cell(cell, Cause::Event(event.kind), |marks| {
             marks.last_event = self.shared.seq.next();
-            match (is_sandbox, event.kind) {
-                (true, Kind::ContainerCreatedEvent | Kind::ContainerStartedEvent) => {
-                    marks.learned_sandboxes.insert(id.into());
-                }
-                (true, Kind::ContainerStoppedEvent) => {
+            let knows_sandbox = seen.sandboxes.iter().any(|it| it.id.as_str() == id)
+                || marks.learned_sandboxes.contains(id);
+            let knows_container = seen.containers.iter().any(|it| it.id.as_str() == id)
+                || marks.learned_containers.contains_key(id);
+            let learned = marks.learned_sandboxes.len() + marks.learned_containers.len();
+            // Of too many identifiers that nobody knows, and of one without its sandbox, only a list
+            // tells what is true of them.
+            let learns = learned < LEARNED;
+            match (event.is_sandbox() || knows_sandbox, event.kind) {
+                (true, Kind::ContainerStoppedEvent) if knows_sandbox => {
                     marks.changed_sandboxes.insert(id.into());
                 }
-                (true, Kind::ContainerDeletedEvent) => {
+                (true, Kind::ContainerDeletedEvent) if knows_sandbox => {
                     let sandbox = id.into();
                     marks.rechecks.sandbox_deleted(&sandbox, Instant::now());
                     marks.changed_sandboxes.insert(sandbox);
                 }
-                (false, Kind::ContainerDeletedEvent) => {
+                (false, Kind::ContainerDeletedEvent) if knows_container => {
                     marks.reread.insert(id.into());
                 }
-                (false, _) => {
-                    let unknown = !seen.containers.iter().any(|it| it.id.as_str() == id);
-                    match &event.sandbox {
-                        Some(sandbox) if unknown => {
-                            let sandbox = sandbox.as_str().into();
-                            marks.learned_containers.insert(id.into(), sandbox);
-                        }
-                        // Where it belongs, only a list tells.
-                        None if unknown => marks.needs_list = true,
-                        _ => {}
-                    }
+                // Nothing is known of it that could be wrong.
+                (_, Kind::ContainerDeletedEvent) => {}
+                (true, _) if learns => {
+                    marks.learned_sandboxes.insert(id.into());
                 }
+                (true, _) => marks.needs_list |= !knows_sandbox,
+                (false, _) if knows_container => {}
+                (false, _) => match &event.sandbox {
+                    Some(sandbox) if learns => {
+                        let sandbox = sandbox.as_str().into();
+                        marks.learned_containers.insert(id.into(), sandbox);
+                    }
+                    _ => marks.needs_list = true,
+                },
             }
         });
     }

@@ -1,13 +1,14 @@
 //! The task that inspects pods and relists.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, pin::pin, sync::Arc, time::Duration};
 
 use rubelet_base::{Backoff, ErrorChain, PodUid, Seq};
 use rubelet_cri::{CriError, RuntimeService};
 use rubelet_pod_plan::ObservedPod;
 use tokio::{
+    sync::OwnedSemaphorePermit,
     task::JoinSet,
-    time::{Instant, sleep, sleep_until},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 use tracing::warn;
 
@@ -17,6 +18,7 @@ use super::{
     echo::Verdict,
     handle::{PlegHandle, lock},
     inspect::inspect,
+    lane::Lane,
     missed::Missed,
     relist::{self, Listed},
     stream,
@@ -25,7 +27,6 @@ use crate::{
     clock::Clock,
     heartbeat::{HEARTBEAT, Heartbeat},
     metrics::{NodeMetrics, PlegNow},
-    throttle::Throttle,
 };
 
 /// At most so many inspections at the same time, beside those that hang.
@@ -56,8 +57,8 @@ pub struct PlegTask {
     settings: PlegSettings,
     pub(super) handle: PlegHandle,
     inspections: JoinSet<Inspected>,
-    quick: Arc<Throttle>,
-    hanging: Arc<Throttle>,
+    quick: Lane,
+    hanging: Lane,
     /// Inspections for later: of what failed, or may still change; soonest first.
     pub(super) retries: BTreeSet<(Instant, PodUid)>,
     pub(super) missed: Missed,
@@ -88,8 +89,8 @@ impl PlegTask {
             settings,
             handle: handle.clone(),
             inspections: JoinSet::new(),
-            quick: Arc::new(Throttle::new(INSPECTIONS_AT_ONCE)),
-            hanging: Arc::new(Throttle::new(HANGING_AT_ONCE)),
+            quick: Lane::new(INSPECTIONS_AT_ONCE),
+            hanging: Lane::new(HANGING_AT_ONCE),
             retries: BTreeSet::new(),
             missed: Missed::default(),
             heartbeat,
@@ -114,6 +115,7 @@ impl PlegTask {
         let shared = Arc::clone(&self.handle.shared);
         loop {
             self.heartbeat.beat();
+            self.handle.look_for_suspend();
             let (next_relist, echo) = {
                 let flow = lock(&shared.flow);
                 (flow.cadence.next(), flow.echoes.next())
@@ -152,9 +154,13 @@ impl PlegTask {
             && let Some((_, uid)) = self.retries.pop_first()
         {
             if let Some(cell) = self.handle.shared.known(&uid) {
-                cell.marks().look_again = None;
+                let urgency = {
+                    let mut marks = cell.marks();
+                    marks.look_again = None;
+                    marks.request.urgency
+                };
+                self.handle.shared.enqueue(&uid, urgency);
             }
-            self.handle.shared.enqueue(&uid);
         }
         let verdict = lock(&self.handle.shared.flow).echoes.check(now);
         if let Some(verdict) = verdict {
@@ -236,15 +242,35 @@ impl PlegTask {
     }
 
     fn start_inspections(&mut self) {
-        for uid in self.handle.shared.take_queue() {
-            if let Some(cell) = self.handle.shared.known(&uid) {
-                self.start_inspection(cell);
+        let now = Instant::now();
+        for (uid, urgency) in self.handle.shared.take_queue() {
+            let cell = self.handle.shared.known(&uid);
+            match cell.map(|cell| cell.marks().hangs) {
+                Some(true) => self.hanging.push(uid, urgency, now),
+                Some(false) => self.quick.push(uid, urgency, now),
+                None => {}
             }
+        }
+        while let Some((uid, place)) = self.quick.next() {
+            self.start_inspection(&uid, place, SLOW);
+        }
+        // A pod that hung keeps its place for as long as it hangs.
+        while let Some((uid, place)) = self.hanging.next() {
+            self.start_inspection(&uid, place, Duration::MAX);
         }
     }
 
-    fn start_inspection(&mut self, cell: Arc<PodCell>) {
-        let lane = {
+    /// Inspects a pod; it keeps its place for `counts_for` at most.
+    fn start_inspection(
+        &mut self,
+        uid: &PodUid,
+        place: OwnedSemaphorePermit,
+        counts_for: Duration,
+    ) {
+        let Some(cell) = self.handle.shared.known(uid) else {
+            return;
+        };
+        {
             let mut marks = cell.marks();
             if marks.turn.is_claimed() {
                 return;
@@ -263,30 +289,28 @@ impl PlegTask {
             if let Some(at) = marks.look_again.take() {
                 self.retries.remove(&(at, cell.uid.clone()));
             }
-            if marks.hangs {
-                Arc::clone(&self.hanging)
-            } else {
-                Arc::clone(&self.quick)
-            }
-        };
-        let hangs = Arc::ptr_eq(&lane, &self.hanging);
+        }
         let (runtime, handle) = (Arc::clone(&self.runtime), self.handle.clone());
         self.inspections.spawn(async move {
-            let look = async {
-                let (began, request, plan) = begin(&handle, &cell);
-                let cause = request.cause.map_or("recheck", super::Cause::as_str);
-                let (metrics, at) = (&handle.shared.metrics.pleg, Instant::now());
-                metrics.inspection(cause);
-                let result = inspect(&runtime, &cell.uid, plan).await;
-                metrics
-                    .pod_relist_duration
-                    .observe(at.elapsed().as_secs_f64());
-                handle.heard(result.as_ref().err());
-                (began, request, result)
+            let (began, request, plan) = begin(&handle, &cell);
+            let cause = request.cause.map_or("recheck", super::Cause::as_str);
+            let (metrics, at) = (&handle.shared.metrics.pleg, Instant::now());
+            metrics.inspection(cause);
+            let result = {
+                let mut look = pin!(inspect(&runtime, &cell.uid, plan));
+                match timeout(counts_for, &mut look).await {
+                    Ok(result) => result,
+                    Err(_) => {
+                        drop(place);
+                        handle.shared.wake.notify_one();
+                        look.await
+                    }
+                }
             };
-            // A pod that hung keeps its place for as long as it hangs.
-            let counts_for = if hangs { Duration::MAX } else { SLOW };
-            let (began, request, result) = lane.run_counting(counts_for, look).await;
+            metrics
+                .pod_relist_duration
+                .observe(at.elapsed().as_secs_f64());
+            handle.heard(result.as_ref().err());
             Inspected {
                 cell,
                 began,

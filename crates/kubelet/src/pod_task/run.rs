@@ -19,7 +19,10 @@ use super::{
     round::Round,
 };
 use crate::{
-    events::EventType, pleg::Observation, records::PodRecord, runtime_state::RuntimeState,
+    events::EventType,
+    pleg::{Observation, RuntimeIds},
+    records::PodRecord,
+    runtime_state::RuntimeState,
 };
 
 /// The body of one pod's task.
@@ -30,6 +33,8 @@ pub struct PodTask {
     pub(super) history: History,
     pub(super) observed: Arc<ObservedPod>,
     observations: watch::Receiver<Observation>,
+    /// An observation that is to be acted on began after this.
+    last_step: Seq,
     pub(super) status: Option<PodStatus>,
     /// A finished pod was edited, or one that was being removed is wanted again: remove what is
     /// left of it and start anew.
@@ -69,6 +74,9 @@ impl PodTask {
         intents: watch::Receiver<Arc<Intents>>,
         record: Option<PodRecord>,
     ) -> Self {
+        let remembered = record.as_ref().map_or(Seq::ZERO, |record| {
+            context.pleg.remember(&pod.uid, &record.held)
+        });
         let observations = context.pleg.observe(&pod.uid, &pod.name);
         let outcomes = context.prober.outcomes(&pod.uid);
         context.host.track(&pod);
@@ -94,6 +102,7 @@ impl PodTask {
             history,
             observed: Arc::default(),
             observations,
+            last_step: remembered,
             status,
             anew,
             definition,
@@ -113,7 +122,6 @@ impl PodTask {
 
     /// Works until the pod is removed and nothing of it is left.
     pub async fn run(mut self) -> TaskEnd {
-        let mut last_step = Seq::ZERO;
         if matches!(*self.control.borrow(), Control::Run(_)) {
             let now = self.context.clock.now();
             self.context.metrics.pods.task_started(&self.pod, now);
@@ -123,7 +131,7 @@ impl PodTask {
             let seen = self
                 .context
                 .pleg
-                .newer(&uid, &mut self.observations, last_step)
+                .newer(&uid, &mut self.observations, self.last_step)
                 .await;
             self.context.pleg.sync_began(&uid, seen.seq);
             self.observed = seen.pod;
@@ -170,7 +178,7 @@ impl PodTask {
                 self.context.intents.remove(&uid).await;
                 return TaskEnd { uid };
             }
-            last_step = self.context.pleg.sync_ended(&uid);
+            self.last_step = self.context.pleg.sync_ended(&uid);
         }
     }
 
@@ -319,6 +327,7 @@ impl PodTask {
                 definition: self.definition.clone(),
                 generation: self.generation,
                 removing: self.removing,
+                held: RuntimeIds::of(&self.observed),
             };
             self.context.records.save(&self.pod.uid, record);
         }

@@ -143,3 +143,51 @@ async fn what_runs_and_what_is_looked_at_is_counted() {
     node.until("the pod is let go", |node| value(node, quarantined) == 0.0)
         .await;
 }
+
+/// Names that dashboards and alerts of kubelets use, and those of PLEG that only Rubelet has. What
+/// is counted of calls to the runtime is in `metrics/tests.rs`.
+#[tokio::test(start_paused = true)]
+async fn a_node_at_work_has_a_value_for_every_number_of_pleg() {
+    let node = Node::new();
+    let uid = node.want("web", "containers: [{name: a, image: 'app:1'}]");
+    node.until_running().await;
+    sleep(seconds(20)).await;
+    node.kill_container(&uid, "a", 1);
+    sleep(seconds(20)).await;
+    // An end that no event tells, and a stream that breaks.
+    node.sim.mute_events();
+    node.kill_container(&uid, "a", 1);
+    sleep(seconds(70)).await;
+    node.sim.cut_events();
+    sleep(seconds(5)).await;
+    for name in [
+        "kubelet_pleg_relist_duration_seconds_count",
+        "kubelet_pleg_relist_interval_seconds_count",
+        "kubelet_pleg_pod_relist_duration_seconds_count",
+        "kubelet_pleg_last_seen_seconds",
+        "kubelet_evented_pleg_connection_success_count",
+        "kubelet_evented_pleg_connection_error_count",
+        "kubelet_evented_pleg_connection_latency_seconds_count",
+        "kubelet_running_pods",
+        "kubelet_running_containers{container_state=\"running\"}",
+        "kubelet_pod_start_duration_seconds_count",
+        "kubelet_pod_worker_duration_seconds_count{operation_type=\"sync\"}",
+        "rubelet_pleg_exit_to_delivery_seconds_count",
+        "rubelet_pleg_event_to_sync_seconds_count",
+        "rubelet_pleg_missed_changes_total{type=\"state\"}",
+        "rubelet_pleg_inspections_total{cause=\"event\"}",
+        "rubelet_pleg_events_total{type=\"STOPPED\"}",
+    ] {
+        let value = value(&node, &format!("{name} "));
+        assert!(value > 0.0, "{name} is {value}\n{}", node.metrics.render());
+    }
+    for name in [
+        "kubelet_pleg_discard_events",
+        "rubelet_pleg_quarantined_pods",
+        "rubelet_pleg_relist_in_progress_seconds",
+        "rubelet_pleg_inspection_in_progress_seconds",
+    ] {
+        let line = format!("\n{name} 0\n");
+        assert!(node.metrics.render().contains(&line), "{name}");
+    }
+}

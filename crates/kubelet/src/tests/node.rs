@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -67,6 +67,8 @@ pub(super) struct Node {
     clock: Clock,
     /// How far the agent's wall clock was stepped, in seconds.
     stepped: Arc<AtomicI64>,
+    /// How long the machine was suspended, in seconds.
+    slept: Arc<AtomicU64>,
     /// Wall time of the model's start, in nanoseconds since 1970.
     born: i64,
     pulls: PullParallelism,
@@ -92,10 +94,13 @@ impl Node {
         sim.add_image("app:2");
         let start = Timestamp::from_nanosecond(sim.wall_now().into()).expect("a time of this age");
         let stepped = Arc::new(AtomicI64::new(0));
+        let slept = Arc::new(AtomicU64::new(0));
         let (steady, by) = (Clock::following_tokio(start), Arc::clone(&stepped));
-        let clock = Clock::telling(move || {
-            steady.now() + SignedDuration::from_secs(by.load(Ordering::Relaxed))
-        });
+        let asleep = Arc::clone(&slept);
+        let clock = Clock::telling(
+            move || steady.now() + SignedDuration::from_secs(by.load(Ordering::Relaxed)),
+            move || seconds(asleep.load(Ordering::Relaxed)),
+        );
         // Records are flushed to disk; in memory that takes no time.
         let folder = || {
             let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
@@ -121,6 +126,7 @@ impl Node {
             recorder: Recorder::new(clock.clone()),
             clock,
             stepped,
+            slept,
             pulls,
             events: true,
             agent: None,
@@ -195,6 +201,12 @@ impl Node {
     /// Somebody sets the wall clock: it goes on from so many seconds later, or earlier.
     pub(super) fn step_clock(&self, seconds: i64) {
         self.stepped.fetch_add(seconds, Ordering::Relaxed);
+    }
+
+    /// The machine was suspended for so long just now: the wall clock went on, timers did not.
+    pub(super) fn suspend(&self, seconds: u32) {
+        self.slept.fetch_add(seconds.into(), Ordering::Relaxed);
+        self.step_clock(seconds.into());
     }
 
     /// The file of a pod's record.

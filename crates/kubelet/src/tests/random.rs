@@ -3,6 +3,7 @@
 
 mod noise;
 mod seeds;
+mod told;
 mod truth;
 
 use std::{
@@ -16,11 +17,12 @@ use std::{
 
 use proptest::prelude::*;
 use rubelet_cri::{Code, CriErrorKind, Timeouts};
-use rubelet_sim::{Behavior, EventFlavour, Exec, Fault, Hang, Subject, What};
+use rubelet_sim::{Behavior, EventFlavour, Exec, Fault, Hang, ListFault, Subject, What};
 use tokio::time::{Instant, sleep};
 
 use self::{
     noise::{FLAVOURS, Noise, noise},
+    told::Told,
     truth::Truth,
 };
 use super::node::{Node, seconds};
@@ -43,6 +45,8 @@ const CALLS: [&str; 13] = [
     "ImageStatus",
     "ExecSync",
 ];
+
+const LISTS: [&str; 2] = ["ListPodSandbox", "ListContainers"];
 
 /// What happens to a node. Numbers choose among what is there, times are in milliseconds.
 #[derive(Debug, Clone)]
@@ -67,6 +71,13 @@ enum Act {
         pod: usize,
         after: bool,
         time: u64,
+    },
+    /// Lists leave out this share of a thousand, so many times.
+    Holes {
+        list: usize,
+        share: u16,
+        seed: u64,
+        times: usize,
     },
     FailPrepare(usize, u64),
     FailCleanUp(usize, u64),
@@ -102,6 +113,7 @@ impl Act {
             | Self::AgentDown(_)
             | Self::RestartRuntime
             | Self::RuntimeDown(_)
+            | Self::Holes { .. }
             | Self::Fault { .. } => {}
         }
         self
@@ -143,6 +155,8 @@ fn act() -> impl Strategy<Value = Act> {
             .prop_map(|(call, kind, after, times)| Act::Fault { call, kind, after, times }),
         3 => (call, pod.clone(), any::<bool>(), span)
             .prop_map(|(call, pod, after, time)| Act::Hang { call, pod, after, time }),
+        3 => (0..LISTS.len(), prop_oneof![Just(1000_u16), 100_u16..900], any::<u64>(), 1_usize..6)
+            .prop_map(|(list, share, seed, times)| Act::Holes { list, share, seed, times }),
         1 => (pod.clone(), 0_u64..30_000).prop_map(|(pod, time)| Act::FailPrepare(pod, time)),
         1 => (pod.clone(), 0_u64..30_000).prop_map(|(pod, time)| Act::FailCleanUp(pod, time)),
         3 => (pod.clone(), 0_usize..2).prop_map(|(pod, which)| Act::EditImage(pod, which)),
@@ -238,6 +252,9 @@ struct Story {
     versions: Vec<Version>,
     uids: Vec<String>,
     truth: Truth,
+    told: Told,
+    /// Sandboxes that somebody else removed, with what was in them.
+    vanished: BTreeSet<String>,
     /// Events were lost on streams that are open.
     eaten: bool,
     /// The clock was set.
@@ -300,6 +317,8 @@ impl Story {
             uids: vec![String::new(); life.pods],
             life,
             truth: Truth::default(),
+            told: Told::default(),
+            vanished: BTreeSet::new(),
             eaten,
             stepped: false,
             withheld: None,
@@ -404,15 +423,18 @@ impl Story {
             Act::VanishSandbox(pod) => {
                 if let Some(id) = self.node.sim.sandboxes(&self.uids[pod]).last() {
                     self.node.sim.vanish_sandbox(id);
+                    self.vanished.insert(id.clone());
                 }
             }
             Act::RestartAgent if self.agent_from.is_none() => {
                 self.check_record();
                 self.node.restart().await;
+                self.told.forget();
             }
             Act::AgentDown(time) if self.agent_from.is_none() => {
                 self.check_record();
                 self.node.kill().await;
+                self.told.forget();
                 self.agent_from = Some(until(time));
             }
             Act::RestartAgent | Act::AgentDown(_) => {}
@@ -457,6 +479,16 @@ impl Story {
                     self.node.sim.hang(CALLS[call], subject)
                 };
                 self.hangs.push((until(time), hang));
+            }
+            Act::Holes {
+                list,
+                share,
+                seed,
+                times,
+            } => {
+                self.eaten = true;
+                let holes = ListFault::thinned(LISTS[list], share, seed);
+                self.node.sim.inject_list(holes.times(times));
             }
             Act::FailPrepare(pod, time) => {
                 let name = format!("p{pod}");
@@ -537,6 +569,7 @@ impl Story {
         if self.agent_from.is_some() {
             return;
         }
+        self.told.follow(&self.node);
         assert_eq!(self.node.agent().pleg().problem(), None);
         for (uid, _, entry) in self.node.agent().pods.list() {
             let status = &entry.status;
@@ -560,7 +593,8 @@ impl Story {
     }
 
     /// What the agent that runs now told of each container was told once.
-    fn check_record(&self) {
+    fn check_record(&mut self) {
+        self.told.follow(&self.node);
         let events = self.node.lifecycle();
         // Older ones are forgotten.
         if events.first().is_some_and(|event| event.number == 1) {
@@ -668,6 +702,32 @@ impl Story {
         }
         for uid in &self.uids {
             self.node.assert_never_twice(uid);
+        }
+    }
+
+    /// I6, by the oracle: each exit code was told as it was, before the agent removed the container.
+    fn assert_codes(&self) {
+        let oracle = self.node.sim.oracle();
+        let mut codes = BTreeMap::new();
+        for entry in oracle.entries() {
+            match &entry.what {
+                What::ContainerExited { instance, code, .. } => {
+                    codes.insert(&instance.id, *code);
+                    let told = self.told.codes.get(&instance.id);
+                    assert!(
+                        told.is_none_or(|told| told == code),
+                        "I6: {instance} ended with {code}, and {told:?} was told\n{oracle}"
+                    );
+                }
+                What::ContainerRemoved(of) if !self.vanished.contains(&of.sandbox_id) => {
+                    let lost = codes.contains_key(&of.id) && !self.told.codes.contains_key(&of.id);
+                    assert!(
+                        !lost,
+                        "I6: {of} was removed and its end never told\n{oracle}"
+                    );
+                }
+                _ => {}
+            }
         }
     }
 

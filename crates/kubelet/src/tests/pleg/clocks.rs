@@ -63,3 +63,23 @@ async fn events_of_the_future_and_of_long_ago_are_as_good_as_others() {
         assert!(took <= AT_ONCE, "{took:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn after_the_machine_was_suspended_all_is_looked_at_soon_and_then_often() {
+    let node = Node::new();
+    let uid = node.want("job", ONCE);
+    let other = node.want("other", ONCE);
+    node.until_running().await;
+    sleep(seconds(200)).await;
+    node.sim.mute_events();
+    let (id, later) = (node.kill_app(&uid, 1), node.sim.running(&other, "app"));
+    node.suspend(3600);
+    // Whatever is next awake looks: at the latest the question for the runtime's status.
+    let took = node.until_death_of(&id).await;
+    assert!(took <= seconds(5) + AT_ONCE, "{took:?}");
+    sleep(seconds(30)).await;
+    let later = later.expect("it runs");
+    node.sim.kill_container(&later, 1, "");
+    let took = node.until_death_of(&later).await;
+    assert!(took <= millis(1100), "{took:?}");
+}

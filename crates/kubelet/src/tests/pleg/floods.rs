@@ -198,3 +198,69 @@ async fn each_of_many_ends_at_the_same_time_is_told_at_once_and_once() {
         assert_eq!(node.times_told(&container.id, LifecycleKind::Died), 1);
     }
 }
+
+/// I11.
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_events_costs_no_more_memory_than_a_few_of_them() {
+    const PODS: usize = 50;
+    const EVENTS: usize = 100_000;
+    /// What one pod may cost beside what the runtime holds of it, and what all may.
+    const EACH: usize = 80;
+    const ALL: usize = 1024 + 512;
+    let kinds = [
+        Kind::ContainerCreatedEvent,
+        Kind::ContainerStartedEvent,
+        Kind::ContainerStoppedEvent,
+        Kind::ContainerDeletedEvent,
+    ];
+    let mut node = Node::stopped(PullParallelism::Unlimited, Timeouts::default());
+    node.sim.populate(PODS, 2);
+    node.set_waiting(true);
+    node.start();
+    sleep(seconds(30)).await;
+    let containers = node.sim.containers();
+    let before = node.agent().pleg().kept();
+    // Nothing can be inspected, so that nothing is forgotten.
+    let hangs = ["ContainerStatus", "PodSandboxStatus", "ListContainers"]
+        .map(|call| node.sim.hang(call, Subject::any()));
+    let mut most = 0;
+    for number in 0..EVENTS {
+        let of = &containers[number % containers.len()];
+        // Of what is there, of what nobody knows, in pods that are there and in others.
+        let (container, sandbox) = match number % 5 {
+            0 => (of.id.clone(), of.sandbox_id.clone()),
+            1 => (format!("new-{number}"), of.sandbox_id.clone()),
+            2 => (format!("new-{number}"), format!("new-{number}")),
+            3 => (of.sandbox_id.clone(), of.sandbox_id.clone()),
+            _ => (format!("new-{number}"), format!("other-{number}")),
+        };
+        let pod = match number % 7 {
+            0 => format!("nobody-{number}"),
+            _ => of.pod_uid.clone(),
+        };
+        node.sim.send_event(ContainerEvent {
+            container,
+            kind: kinds[number / 7 % kinds.len()],
+            created_at: node.sim.wall_now(),
+            sandbox: (number % 11 > 0).then_some(sandbox),
+            pod_uid: Some(pod),
+            sequence: None,
+        });
+        if number % 500 == 0 {
+            sleep(millis(1)).await;
+            most = most.max(node.agent().pleg().kept());
+        }
+    }
+    sleep(millis(10)).await;
+    assert_eq!(node.sim.oracle().events_delivered().len(), EVENTS);
+    most = most.max(node.agent().pleg().kept());
+    assert!(most <= before + PODS * EACH + ALL, "{before}, then {most}");
+    // What was learned is looked at, and found to be nothing.
+    let mark = node.sim.oracle().mark();
+    drop(hangs);
+    sleep(seconds(30)).await;
+    let reads = node.sim.oracle().calls_since(mark);
+    let reads = reads.iter().filter(|call| call.call.ends_with("Status"));
+    assert!(reads.count() <= PODS * EACH * 4);
+    assert!(node.agent().pleg().kept() <= before + ALL);
+}

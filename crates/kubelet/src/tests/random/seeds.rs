@@ -1,10 +1,9 @@
 //! Many short lives full of trouble, each made from a number: soon after the trouble ends, what is
 //! known is what is true.
 //!
-//! `RUBELET_SEED=n` lives through one of them only.
+//! `RUBELET_SEED=n` lives through one of them only, `RUBELET_SEEDS=n` through so many in each test.
 
 use std::{
-    ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     time::Duration,
 };
@@ -22,7 +21,9 @@ use tokio::{
 use super::{Life, Story, short_life, truth::is_known_to_run};
 use crate::tests::node::seconds;
 
-/// Lives in each test; the tests run at the same time.
+/// Tests; they run at the same time.
+const SHARDS: u64 = 8;
+/// Lives in each of them.
 const EACH: u64 = 1250;
 
 /// Waits after failures are this long at most. What is promised counts from their end.
@@ -124,6 +125,8 @@ impl Story {
 
     /// What was told of the last agent, and whether it ends without a trace.
     async fn end(mut self) {
+        // Time to work on what was told last.
+        self.pass(seconds(11)).await;
         self.check_record();
         for event in self.node.lifecycle() {
             let waited = self.node.now().duration_since(event.at);
@@ -135,7 +138,11 @@ impl Story {
                 self.node.account()
             );
         }
+        if self.life.hooks.is_empty() {
+            self.told.assert_all_worked_on(&self.node);
+        }
         self.assert_order();
+        self.assert_codes();
         self.node.kill().await;
         // Calls that their caller gave up may go on; all else is gone.
         if !self.life.finishes_abandoned_calls {
@@ -170,14 +177,17 @@ fn run(seed: u64) {
     }
 }
 
-fn run_all(seeds: Range<u64>) {
-    match std::env::var("RUBELET_SEED") {
-        Err(_) => seeds.for_each(run),
-        Ok(seed) => {
-            let seed = seed.parse().expect("a number");
-            if seeds.contains(&seed) {
-                run(seed);
-            }
+fn run_shard(shard: u64) {
+    let number = |name| {
+        let text = std::env::var(name).ok()?;
+        Some(text.parse::<u64>().expect("a number"))
+    };
+    match number("RUBELET_SEED") {
+        Some(seed) if seed % SHARDS == shard => run(seed),
+        Some(_) => {}
+        None => {
+            let each = number("RUBELET_SEEDS").unwrap_or(EACH);
+            (0..each).for_each(|number| run(number * SHARDS + shard));
         }
     }
 }
@@ -186,7 +196,7 @@ macro_rules! shards {
     ($($name:ident $shard:literal;)*) => {
         $(#[test]
         fn $name() {
-            run_all($shard * EACH..($shard + 1) * EACH);
+            run_shard($shard);
         })*
     };
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use rubelet_pod_plan::{ContainerPhase, ObservedPod};
-use rubelet_sim::What;
+use rubelet_sim::{Subject, What};
 
 use crate::{
     pleg::{LifecycleEvent, LifecycleKind as Kind},
@@ -20,14 +20,31 @@ enum State {
     Exited(i32),
 }
 
+/// A status that is read.
+#[derive(Debug)]
+struct Read {
+    pod: String,
+    id: Option<String>,
+    at: Duration,
+}
+
+/// So many pods are inspected at a time: those that hung before in a lane of their own.
+const AT_ONCE: usize = 16 + 4;
+/// And those that take longer than this beside them.
+const SLOW: Duration = Duration::from_secs(1);
+
+fn is_read(call: &str) -> bool {
+    ["ContainerStatus", "PodSandboxStatus"].contains(&call)
+}
+
 /// Sandboxes and containers as they are.
 #[derive(Debug, Default)]
 pub(super) struct Truth {
     mark: usize,
     sandboxes: BTreeMap<String, (String, bool)>,
     containers: BTreeMap<String, (String, String, State)>,
-    /// Reads of a container that are under way, by its identifier.
-    reads: BTreeMap<String, usize>,
+    /// Reads that are under way, by their numbers.
+    reads: BTreeMap<u64, Read>,
     /// When anything of this last changed.
     pub(super) changed: Duration,
 }
@@ -74,23 +91,52 @@ impl Truth {
                 What::SandboxRemoved { id, .. } => {
                     self.sandboxes.remove(&id);
                 }
-                What::CallBegan { call, subject, .. } => {
+                What::CallBegan {
+                    number,
+                    call,
+                    subject,
+                } => {
                     self.changed = before;
-                    if let (true, "ContainerStatus", Some(id)) = (counts_reads, call, subject.id) {
-                        let reads = self.reads.entry(id.clone()).or_default();
-                        *reads += 1;
-                        assert_eq!(*reads, 1, "{id} is read twice\n{}", node.account());
+                    if counts_reads && is_read(call) {
+                        self.read_began(number, &subject, entry.at, node);
                     }
                 }
-                What::CallEnded { call, subject, .. } => {
+                What::CallEnded { number, .. } => {
                     self.changed = before;
-                    if let (true, "ContainerStatus", Some(id)) = (counts_reads, call, subject.id) {
-                        self.reads.remove(&id);
-                    }
+                    self.reads.remove(&number);
                 }
                 _ => self.changed = before,
             }
         }
+    }
+
+    /// I7: all reads of a pod that are under way belong to one inspection, which begins them at the
+    /// same time, and no more pods than that are inspected at a time.
+    fn read_began(&mut self, number: u64, subject: &Subject, at: Duration, node: &Node) {
+        let Some(pod) = subject.pod_uid.clone() else {
+            return;
+        };
+        let read = Read {
+            pod,
+            id: subject.id.clone(),
+            at,
+        };
+        for other in self.reads.values().filter(|other| other.pod == read.pod) {
+            assert!(
+                other.at == at && other.id != read.id,
+                "I7: {other:?} was under way when {read:?} began\n{}",
+                node.account()
+            );
+        }
+        self.reads.insert(number, read);
+        let young = self.reads.values().filter(|read| at - read.at < SLOW);
+        let pods: BTreeSet<_> = young.map(|read| &*read.pod).collect();
+        assert!(
+            pods.len() <= AT_ONCE,
+            "I7: {} pods are inspected\n{}",
+            pods.len(),
+            node.account()
+        );
     }
 
     fn set(&mut self, id: &str, state: State) {

@@ -1,0 +1,71 @@
+//! What an earlier process of this agent knew the runtime to hold.
+//!
+//! A process that has just started knows nothing, and a list that leaves out a container which runs
+//! would have it started a second time. So the identifiers are kept with the pod's record, and each
+//! is asked for by its own status call. What was made after the record was written has the number
+//! that is used next, and the runtime refuses a name that is taken.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rubelet_base::{ContainerId, PodUid, SandboxId, Seq};
+use rubelet_pod_plan::ObservedPod;
+use serde::{Deserialize, Serialize};
+
+use super::{cause::Cause, handle::PlegHandle};
+
+/// Identifiers of what the runtime held of one pod.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuntimeIds {
+    /// Its sandboxes.
+    pub sandboxes: BTreeSet<SandboxId>,
+    /// Its containers, each with its sandbox.
+    pub containers: BTreeMap<ContainerId, SandboxId>,
+}
+
+impl RuntimeIds {
+    /// Those of all that was seen of a pod.
+    #[must_use]
+    pub fn of(pod: &ObservedPod) -> Self {
+        let sandboxes = pod.sandboxes.iter().map(|found| found.id.clone());
+        let containers = pod.containers.iter();
+        Self {
+            sandboxes: sandboxes.collect(),
+            containers: containers
+                .map(|found| (found.id.clone(), found.sandbox.clone()))
+                .collect(),
+        }
+    }
+
+    /// Whether all of them are among what was seen.
+    fn are_in(&self, pod: &ObservedPod) -> bool {
+        let sandbox = |id: &SandboxId| pod.sandboxes.iter().any(|found| found.id == *id);
+        let container = |id: &ContainerId| pod.containers.iter().any(|found| found.id == *id);
+        self.sandboxes.iter().all(sandbox) && self.containers.keys().all(container)
+    }
+}
+
+impl PlegHandle {
+    /// Takes over what an earlier process knew of a pod. What may be acted on is an observation with
+    /// a larger number than the one that this returns: an older one was taken from lists alone.
+    #[must_use]
+    pub fn remember(&self, uid: &PodUid, ids: &RuntimeIds) -> Seq {
+        if ids.are_in(&ObservedPod::default()) {
+            return Seq::ZERO;
+        }
+        self.listed_cell(uid);
+        let cell = self.cell(uid);
+        if ids.are_in(&cell.observation.borrow().pod) {
+            return Seq::ZERO;
+        }
+        self.mark_cell(&cell, Cause::Demand, |marks| {
+            marks
+                .learned_sandboxes
+                .extend(ids.sandboxes.iter().cloned());
+            let containers = ids.containers.iter();
+            marks
+                .learned_containers
+                .extend(containers.map(|(id, sandbox)| (id.clone(), sandbox.clone())));
+        });
+        self.now()
+    }
+}

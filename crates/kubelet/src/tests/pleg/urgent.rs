@@ -1,0 +1,102 @@
+//! Who comes first when more is to be looked at than is looked at at the same time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rubelet_base::PodName;
+use rubelet_cri::{Timeouts, v1::ContainerEventType as Kind};
+use rubelet_sim::{EventFault, What};
+use tokio::time::{Instant, sleep};
+
+use super::told::millis;
+use crate::{
+    images::PullParallelism,
+    pleg::LifecycleKind,
+    tests::node::{Node, seconds},
+};
+
+/// A node with so many pods that nobody works on, of which all containers end without being told,
+/// on a runtime that takes its time. They are found by a list.
+async fn node_with_untold_ends(pods: usize) -> Node {
+    let mut node = Node::stopped(PullParallelism::Unlimited, Timeouts::default());
+    node.sim.populate(pods, 1);
+    node.set_waiting(true);
+    node.start();
+    sleep(seconds(20)).await;
+    node.sim.set_latency_of("ContainerStatus", millis(300));
+    let lost = EventFault::lost().of(Kind::ContainerStoppedEvent);
+    node.sim.inject_event(lost.always());
+    for container in node.sim.containers().iter().take(pods - 1) {
+        node.sim.kill_container(&container.id, 1, "");
+    }
+    node.sim.clear_faults();
+    node
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_that_is_told_comes_before_many_that_a_list_has_found() {
+    let node = node_with_untold_ends(200).await;
+    node.agent().pleg().relist_now();
+    sleep(millis(50)).await;
+    let last = node.sim.containers().pop().expect("it is there").id;
+    node.sim.kill_container(&last, 1, "");
+    let took = node.until_death_of(&last).await;
+    // The next place is free after 300 ms, and its own inspection takes as long.
+    assert!(took <= millis(650), "{took:?}");
+    let told = |node: &Node| {
+        let all = node.sim.containers();
+        let ends = all
+            .iter()
+            .filter(|of| node.times_told(&of.id, LifecycleKind::Died) > 0);
+        ends.count()
+    };
+    assert!(told(&node) < 60, "the others wait");
+    sleep(seconds(5)).await;
+    assert_eq!(told(&node), 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_whose_task_waits_comes_before_all_others() {
+    let node = node_with_untold_ends(200).await;
+    let pleg = node.agent().pleg();
+    pleg.relist_now();
+    sleep(millis(50)).await;
+    let (uid, after) = (
+        node.sim.containers()[150].pod_uid.as_str().into(),
+        pleg.now(),
+    );
+    let mut seen = pleg.observe(&uid, &PodName::new("default", "web"));
+    let began = Instant::now();
+    let seen = pleg.newer(&uid, &mut seen, after).await;
+    assert!(seen.seq > after);
+    assert!(began.elapsed() <= millis(650), "{:?}", began.elapsed());
+}
+
+/// I7.
+#[tokio::test(start_paused = true)]
+async fn no_more_than_sixteen_pods_are_looked_at_at_a_time() {
+    let node = node_with_untold_ends(120).await;
+    let mark = node.sim.oracle().mark();
+    node.agent().pleg().relist_now();
+    sleep(seconds(5)).await;
+    let (mut reads, mut most, mut read) = (BTreeMap::new(), 0, BTreeSet::new());
+    for entry in &node.sim.oracle().entries()[mark..] {
+        match &entry.what {
+            What::CallBegan {
+                number,
+                call: "ContainerStatus",
+                subject,
+            } => {
+                let pod = subject.pod_uid.clone().expect("it is there");
+                assert!(reads.values().all(|other| *other != pod), "{subject} twice");
+                read.insert(pod.clone());
+                reads.insert(*number, pod);
+            }
+            What::CallEnded { number, .. } => {
+                reads.remove(number);
+            }
+            _ => {}
+        }
+        most = most.max(reads.len());
+    }
+    assert_eq!((most, read.len()), (16, 119));
+}
