@@ -4,8 +4,8 @@
 /// stands in braces at the end is written by hand.
 macro_rules! rpcs {
     (
-        $trait:ident through $client:ident: $($method:ident $request:ident $response:ident;)*
-        $({ $($by_hand:tt)* })?
+        { $($method:ident $request:ident $response:ident;)* } { $($lists:tt)* }
+        $trait:ident through $client:ident { $($by_hand:tt)* }
     ) => {
         #[async_trait::async_trait]
         impl rubelet_cri::$trait for super::CriClient {
@@ -13,7 +13,7 @@ macro_rules! rpcs {
                 let mut client = self.$client.clone();
                 self.unary(request, |request| async move { client.$method(request).await }).await
             })*
-            $($($by_hand)*)?
+            $($by_hand)*
         }
     };
 }

@@ -7,6 +7,7 @@ mod call;
 mod error;
 mod event;
 mod image;
+mod methods;
 mod runtime;
 pub mod v1;
 

@@ -2,11 +2,4 @@
 
 use rubelet_cri::{CriResult, v1};
 
-rpcs! {
-    ImageService through images:
-    list_images ListImagesRequest ListImagesResponse;
-    image_status ImageStatusRequest ImageStatusResponse;
-    pull_image PullImageRequest PullImageResponse;
-    remove_image RemoveImageRequest RemoveImageResponse;
-    image_fs_info ImageFsInfoRequest ImageFsInfoResponse;
-}
+rubelet_cri::image_methods! { rpcs! ImageService through images {} }

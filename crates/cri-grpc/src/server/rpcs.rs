@@ -28,8 +28,9 @@ pub(super) struct ImageRpcs {
 
 macro_rules! rpcs {
     (
-        $type:ident: $trait:path { $($method:ident $request:ident $response:ident;)* }
-        $({ $($by_hand:tt)* })?
+        { $($method:ident $request:ident $response:ident;)* }
+        { $($list:ident $list_request:ident $list_response:ident;)* }
+        $type:ident: $trait:path { $($by_hand:tt)* }
     ) => {
         #[async_trait]
         impl $trait for $type {
@@ -40,44 +41,19 @@ macro_rules! rpcs {
                 let answer = self.service.$method(request.into_inner()).await;
                 answer.map(Response::new).map_err(status_from)
             })*
-            $($($by_hand)*)?
+            $(async fn $list(
+                &self,
+                request: Request<v1::$list_request>,
+            ) -> Result<Response<v1::$list_response>, Status> {
+                let answer = self.service.$list(request.into_inner()).await;
+                answer.map(Response::new).map_err(status_from)
+            })*
+            $($by_hand)*
         }
     };
 }
 
-rpcs! { RuntimeRpcs: runtime_service_server::RuntimeService {
-    version VersionRequest VersionResponse;
-    status StatusRequest StatusResponse;
-    runtime_config RuntimeConfigRequest RuntimeConfigResponse;
-    update_runtime_config UpdateRuntimeConfigRequest UpdateRuntimeConfigResponse;
-    run_pod_sandbox RunPodSandboxRequest RunPodSandboxResponse;
-    stop_pod_sandbox StopPodSandboxRequest StopPodSandboxResponse;
-    remove_pod_sandbox RemovePodSandboxRequest RemovePodSandboxResponse;
-    pod_sandbox_status PodSandboxStatusRequest PodSandboxStatusResponse;
-    list_pod_sandbox ListPodSandboxRequest ListPodSandboxResponse;
-    create_container CreateContainerRequest CreateContainerResponse;
-    start_container StartContainerRequest StartContainerResponse;
-    stop_container StopContainerRequest StopContainerResponse;
-    remove_container RemoveContainerRequest RemoveContainerResponse;
-    list_containers ListContainersRequest ListContainersResponse;
-    container_status ContainerStatusRequest ContainerStatusResponse;
-    update_container_resources UpdateContainerResourcesRequest UpdateContainerResourcesResponse;
-    reopen_container_log ReopenContainerLogRequest ReopenContainerLogResponse;
-    exec_sync ExecSyncRequest ExecSyncResponse;
-    container_stats ContainerStatsRequest ContainerStatsResponse;
-    list_container_stats ListContainerStatsRequest ListContainerStatsResponse;
-    update_pod_sandbox_resources UpdatePodSandboxResourcesRequest UpdatePodSandboxResourcesResponse;
-    pod_sandbox_stats PodSandboxStatsRequest PodSandboxStatsResponse;
-    list_pod_sandbox_stats ListPodSandboxStatsRequest ListPodSandboxStatsResponse;
-    list_metric_descriptors ListMetricDescriptorsRequest ListMetricDescriptorsResponse;
-    list_pod_sandbox_metrics ListPodSandboxMetricsRequest ListPodSandboxMetricsResponse;
-    exec ExecRequest ExecResponse;
-    attach AttachRequest AttachResponse;
-    port_forward PortForwardRequest PortForwardResponse;
-    checkpoint_container CheckpointContainerRequest CheckpointContainerResponse;
-    checkpoint_pod CheckpointPodRequest CheckpointPodResponse;
-    restore_pod RestorePodRequest RestorePodResponse;
-} {
+rubelet_cri::runtime_methods! { rpcs! RuntimeRpcs: runtime_service_server::RuntimeService {
     async fn stream_pod_sandboxes(
         &self,
         request: Request<v1::StreamPodSandboxesRequest>,
@@ -141,13 +117,7 @@ rpcs! { RuntimeRpcs: runtime_service_server::RuntimeService {
     }
 } }
 
-rpcs! { ImageRpcs: image_service_server::ImageService {
-    list_images ListImagesRequest ListImagesResponse;
-    image_status ImageStatusRequest ImageStatusResponse;
-    pull_image PullImageRequest PullImageResponse;
-    remove_image RemoveImageRequest RemoveImageResponse;
-    image_fs_info ImageFsInfoRequest ImageFsInfoResponse;
-} {
+rubelet_cri::image_methods! { rpcs! ImageRpcs: image_service_server::ImageService {
     async fn stream_images(
         &self,
         request: Request<v1::StreamImagesRequest>,

@@ -60,8 +60,9 @@ impl Drop for CallEnd<'_> {
 
 macro_rules! calls {
     (
-        $trait:ident: $($method:ident $request:ident $response:ident;)*
-        $({ $($by_hand:tt)* })?
+        { $($method:ident $request:ident $response:ident;)* }
+        { $($list:ident $list_request:ident $list_response:ident;)* }
+        $trait:ident { $($by_hand:tt)* }
     ) => {
         #[async_trait]
         impl<S: $trait + ?Sized> $trait for InProcess<S> {
@@ -70,57 +71,23 @@ macro_rules! calls {
                 let answer = self.service.$method(request);
                 self.limited(v1::$request::NAME, deadline, answer).await
             })*
-            $($($by_hand)*)?
+            $(async fn $list(&self, request: v1::$list_request) -> CriResult<v1::$list_response> {
+                let deadline = request.deadline(&self.timeouts);
+                let answer = self.service.$list(request);
+                self.limited(v1::$list_request::NAME, deadline, answer).await
+            })*
+            $($by_hand)*
         }
     };
 }
 
-calls! { RuntimeService:
-    version VersionRequest VersionResponse;
-    status StatusRequest StatusResponse;
-    runtime_config RuntimeConfigRequest RuntimeConfigResponse;
-    update_runtime_config UpdateRuntimeConfigRequest UpdateRuntimeConfigResponse;
-    run_pod_sandbox RunPodSandboxRequest RunPodSandboxResponse;
-    stop_pod_sandbox StopPodSandboxRequest StopPodSandboxResponse;
-    remove_pod_sandbox RemovePodSandboxRequest RemovePodSandboxResponse;
-    pod_sandbox_status PodSandboxStatusRequest PodSandboxStatusResponse;
-    list_pod_sandbox ListPodSandboxRequest ListPodSandboxResponse;
-    create_container CreateContainerRequest CreateContainerResponse;
-    start_container StartContainerRequest StartContainerResponse;
-    stop_container StopContainerRequest StopContainerResponse;
-    remove_container RemoveContainerRequest RemoveContainerResponse;
-    list_containers ListContainersRequest ListContainersResponse;
-    container_status ContainerStatusRequest ContainerStatusResponse;
-    update_container_resources UpdateContainerResourcesRequest UpdateContainerResourcesResponse;
-    reopen_container_log ReopenContainerLogRequest ReopenContainerLogResponse;
-    exec_sync ExecSyncRequest ExecSyncResponse;
-    container_stats ContainerStatsRequest ContainerStatsResponse;
-    list_container_stats ListContainerStatsRequest ListContainerStatsResponse;
-    update_pod_sandbox_resources UpdatePodSandboxResourcesRequest UpdatePodSandboxResourcesResponse;
-    pod_sandbox_stats PodSandboxStatsRequest PodSandboxStatsResponse;
-    list_pod_sandbox_stats ListPodSandboxStatsRequest ListPodSandboxStatsResponse;
-    list_metric_descriptors ListMetricDescriptorsRequest ListMetricDescriptorsResponse;
-    list_pod_sandbox_metrics ListPodSandboxMetricsRequest ListPodSandboxMetricsResponse;
-    exec ExecRequest ExecResponse;
-    attach AttachRequest AttachResponse;
-    port_forward PortForwardRequest PortForwardResponse;
-    checkpoint_container CheckpointContainerRequest CheckpointContainerResponse;
-    checkpoint_pod CheckpointPodRequest CheckpointPodResponse;
-    restore_pod RestorePodRequest RestorePodResponse;
-    {
-        fn container_events(&self) -> EventStream {
-            self.service.container_events()
-        }
+rubelet_cri::runtime_methods! { calls! RuntimeService {
+    fn container_events(&self) -> EventStream {
+        self.service.container_events()
     }
-}
+} }
 
-calls! { ImageService:
-    list_images ListImagesRequest ListImagesResponse;
-    image_status ImageStatusRequest ImageStatusResponse;
-    pull_image PullImageRequest PullImageResponse;
-    remove_image RemoveImageRequest RemoveImageResponse;
-    image_fs_info ImageFsInfoRequest ImageFsInfoResponse;
-}
+rubelet_cri::image_methods! { calls! ImageService {} }
 
 #[cfg(test)]
 mod tests {
