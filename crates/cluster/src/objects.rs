@@ -35,7 +35,7 @@ use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
-use rubelet_api::{objects::PodObjects, pod::Pod};
+use rubelet_api::{container::Container, objects::PodObjects, pod::Pod};
 use rubelet_base::PodUid;
 use rubelet_cri::v1;
 use rubelet_kube::Client;
@@ -145,13 +145,6 @@ impl ClusterObjects {
         self.shared.files.keep_only(&keys).await;
     }
 
-    /// What of a pod's objects is not confirmed: the API server could not be asked, and what it
-    /// said at an earlier time is used. In words such as `secret "login"`; empty if all is well.
-    #[must_use]
-    pub fn unconfirmed(&self, uid: &PodUid) -> Vec<String> {
-        self.shared.unconfirmed(uid)
-    }
-
     /// Objects that are watched at the moment, as `KIND NAMESPACE/NAME`, and the collections.
     #[must_use]
     pub fn watched(&self) -> Vec<String> {
@@ -205,6 +198,26 @@ impl ClusterObjects {
         Ok(all)
     }
 
+    async fn environment(
+        &self,
+        pod: &Arc<Pod>,
+        container: &Container,
+    ) -> Result<PodObjects, HostError> {
+        let failed = |message| HostError {
+            reason: CONFIG_ERROR,
+            message,
+        };
+        let services = self.shared.service_variables(pod).await.map_err(failed)?;
+        let mut found = PodObjects {
+            services,
+            ..PodObjects::default()
+        };
+        self.read_into(&mut found, draws::of_environment(pod, container))
+            .await
+            .map_err(failed)?;
+        Ok(found)
+    }
+
     async fn read_into(&self, into: &mut PodObjects, keys: Vec<ObjectKey>) -> Result<(), String> {
         let reads = keys.into_iter().map(|key| async {
             let read = self.shared.read(&key).await;
@@ -237,22 +250,13 @@ impl ObjectSource for ClusterObjects {
     }
 
     async fn objects(&self, pod: &Arc<Pod>, draw: Draw<'_>) -> Result<PodObjects, HostError> {
-        let container = match draw {
-            Draw::Volumes => return self.volumes(pod).await,
-            Draw::Environment(container) => container,
+        let found = match draw {
+            Draw::Volumes => self.volumes(pod).await?,
+            Draw::Environment(container) => self.environment(pod, container).await?,
         };
-        let failed = |message| HostError {
-            reason: CONFIG_ERROR,
-            message,
-        };
-        let services = self.shared.service_variables(pod).await.map_err(failed)?;
-        let mut found = PodObjects {
-            services,
-            ..PodObjects::default()
-        };
-        self.read_into(&mut found, draws::of_environment(pod, container))
-            .await
-            .map_err(failed)?;
+        // What has started must be able to start again, even if the agent is killed right now and
+        // the API server is away from now on.
+        self.shared.flush().await;
         Ok(found)
     }
 
@@ -298,13 +302,19 @@ impl ObjectSource for ClusterObjects {
 
     async fn runtime_handler(&self, class: &str) -> Result<String, HostError> {
         let handler = self.shared.handler(class).await;
-        handler.map_err(|message| HostError {
+        let handler = handler.map_err(|message| HostError {
             reason: FAILED_SANDBOX,
             message,
-        })
+        })?;
+        self.shared.flush().await;
+        Ok(handler)
     }
 
     fn changes(&self, uid: &PodUid) -> watch::Receiver<u64> {
         self.shared.changes(uid)
+    }
+
+    fn unconfirmed(&self, uid: &PodUid) -> Vec<String> {
+        self.shared.unconfirmed(uid)
     }
 }

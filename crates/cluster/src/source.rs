@@ -16,7 +16,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-pub use task::{SourceParts, run, unknown};
+pub use task::{SourceParts, UNCONFIRMED, run, unknown};
 
 use std::sync::Arc;
 

@@ -63,6 +63,12 @@ pub trait ObjectSource: Send + Sync + 'static {
 
     /// Counts the changes of what a tracked pod draws: its volumes are then to be written anew.
     fn changes(&self, uid: &PodUid) -> watch::Receiver<u64>;
+
+    /// What of a pod's objects is not confirmed: the API server could not be asked, and what it
+    /// said at an earlier time is used. In words such as `secret "login"`; empty if all is well.
+    fn unconfirmed(&self, _uid: &PodUid) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A node without an API server: there are no objects.

@@ -32,6 +32,10 @@ pub(crate) struct PodExplanation {
     /// Since when Ready is what it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ready_since: Option<Timestamp>,
+    /// What the API server did not confirm: the pod itself, or objects that it draws, which are used
+    /// as they were known last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) unconfirmed: Vec<String>,
     /// How the pod's end goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ending: Option<Ending>,

@@ -171,6 +171,7 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
         },
         None => Surroundings::alone(),
     };
+    let objects = Arc::clone(&surroundings.objects);
     let host = parts::host(flags, &resolved, &node)?;
     let (inside, cri_socket) = inside.unzip();
     let services = parts::services(&resolved, &metrics, inside.as_ref())?;
@@ -222,6 +223,7 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
             recorder: recorder.clone(),
             lifecycle: Arc::new(OfPleg(agent.pleg().clone())),
             intents: agent.intents().clone(),
+            objects,
             prober: agent.prober().clone(),
             clock: clock.clone(),
             manifests: sources.manifests,
@@ -234,7 +236,7 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
             log_path: Arc::new(move |pod, container, count| host.log_path(pod, container, count)),
             node_name: Arc::clone(&node.name),
             node_ips: Arc::clone(&node.ips),
-            config: resolved.config.to_value(),
+            config: resolved.to_value(),
             first_version: u64::try_from(clock.now().as_microsecond()).unwrap_or_default(),
         },
         &mut tasks,

@@ -19,7 +19,8 @@ use rubelet_api::pod::{Pod, PodSource};
 use rubelet_base::PodUid;
 use rubelet_kubelet::{
     clock::Clock, events::Recorder, heartbeat::Heartbeat, intents::IntentBoard,
-    metrics::NodeMetrics, pod_task::PodBoard, prober::ProberHandle, runtime_state::RuntimeState,
+    metrics::NodeMetrics, objects::ObjectSource, pod_task::PodBoard, prober::ProberHandle,
+    runtime_state::RuntimeState,
 };
 use rubelet_server::{
     ActionError, Collection, Expired, Listing, LogError, LogRequest, LogStream, NodeView,
@@ -45,6 +46,7 @@ pub(crate) struct ViewParts {
     pub(crate) recorder: Recorder,
     pub(crate) lifecycle: LifecycleBoard,
     pub(crate) intents: IntentBoard,
+    pub(crate) objects: Arc<dyn ObjectSource>,
     pub(crate) prober: ProberHandle,
     pub(crate) clock: Clock,
     pub(crate) manifests: watch::Receiver<Arc<Vec<ManifestStatus>>>,

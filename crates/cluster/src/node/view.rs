@@ -1,6 +1,6 @@
 //! The node as other parts of the agent see it.
 
-use std::{convert::Infallible, future::pending, sync::Arc};
+use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
 use rubelet_node_plan::{
     admission::AdmissionNode,
@@ -27,7 +27,13 @@ pub struct NodeView {
     pub pod_cidrs: Vec<Box<str>>,
     /// `status.addresses`.
     pub addresses: Vec<NodeAddress>,
+    /// How long a config map or secret that was read counts as fresh, where they are not watched:
+    /// the annotation `node.alpha.kubernetes.io/ttl`, in seconds. The cluster's controllers set it
+    /// by the number of nodes.
+    pub object_ttl: Option<Duration>,
 }
+
+const OBJECT_TTL: &str = "node.alpha.kubernetes.io/ttl";
 
 /// What admission needs beside the node object.
 #[derive(Debug, Clone, Default)]
@@ -57,6 +63,12 @@ impl NodeView {
             unschedulable: node.spec.unschedulable,
             pod_cidrs: node.spec.pod_cidrs.clone(),
             addresses: node.status.addresses.clone(),
+            object_ttl: node
+                .metadata
+                .annotations
+                .get(OBJECT_TTL)
+                .and_then(|text| text.parse().ok())
+                .map(Duration::from_secs),
         }
     }
 }

@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Annotation, in what is shown of a pod, that the API server did not confirm it since the agent
 /// started.
-const UNCONFIRMED: &str = "rubelet.dev/unconfirmed";
+pub const UNCONFIRMED: &str = "rubelet.dev/unconfirmed";
 
 /// What the source is made from.
 pub struct SourceParts {

@@ -211,12 +211,14 @@ impl Cluster {
         tasks: &mut JoinSet<()>,
     ) -> ClusterObjects {
         let config = &resolved.config;
+        let node = Arc::clone(&self.node);
+        let ttl = move || node.get()?.node.borrow().as_ref()?.object_ttl;
         let objects = ClusterObjects::new(ObjectsParts {
             client: client.clone(),
             clock: parts.clock.clone(),
             folder: self.kept.join("objects"),
             detection: settings::detection(config),
-            ttl: Arc::new(|| None),
+            ttl: Arc::new(ttl),
             sync_frequency: config.sync_frequency,
         });
         self.objects.set(objects.clone());

@@ -6,12 +6,17 @@ mod log;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use rubelet_api::status::{ContainerState, Phase, PodStatus};
+use rubelet_api::{
+    pod::Pod,
+    status::{ContainerState, Phase, PodStatus},
+};
+use rubelet_cluster::source::UNCONFIRMED;
 use rubelet_kubelet::pod_task::PodEntry;
 use rubelet_pod_plan::{
     Intents,
     history::{Failure, History},
 };
+use serde_json::Value;
 
 use super::{
     ViewParts,
@@ -30,6 +35,12 @@ pub(super) async fn explain(parts: &ViewParts, entry: &PodEntry) -> PodExplanati
         next_tries: &next_tries(entry),
     };
     let mut explanation = of(&facts, parts.clock.now());
+    if is_unconfirmed(&entry.pod) {
+        explanation.unconfirmed.push("the pod itself".to_owned());
+    }
+    explanation
+        .unconfirmed
+        .extend(parts.objects.unconfirmed(uid));
     log::add(&parts.log_path, entry, &mut explanation.containers).await;
     let runtime = Arc::clone(&parts.runtime.borrow().name);
     if !runtime.is_empty() {
@@ -57,6 +68,7 @@ fn of(facts: &container::Facts<'_>, now: Timestamp) -> PodExplanation {
         message: status.message.to_string(),
         ready: ready.is_some_and(|ready| ready.status.is_true()),
         ready_since: ready.map(|ready| ready.last_transition),
+        unconfirmed: Vec::new(),
         ending: ending(entry, facts.intents),
         sandbox: trouble(&entry.history, |history| history.sandbox.as_ref()),
         teardown: trouble(&entry.history, |history| history.teardown.as_ref()),
@@ -87,6 +99,12 @@ fn since(status: &PodStatus) -> Option<Timestamp> {
             })
             .max(),
     }
+}
+
+/// Whether the pod was started as it was known last, without a word of the API server.
+fn is_unconfirmed(pod: &Pod) -> bool {
+    let shown: Value = serde_json::from_str(&pod.json).unwrap_or_default();
+    shown["metadata"]["annotations"][UNCONFIRMED] == "true"
 }
 
 fn ending(entry: &PodEntry, intents: &Intents) -> Option<Ending> {

@@ -1,6 +1,6 @@
 //! What the runtime is asked and told.
 
-use std::sync::Mutex;
+use std::{sync::Mutex, time::Duration};
 
 use async_trait::async_trait;
 use rubelet_cri::{CriError, CriErrorKind, CriResult, ImageService, RuntimeService, v1};
@@ -95,6 +95,17 @@ async fn images_are_listed_when_the_runtime_is_ready_and_rarely_after_that() {
     seconds(3000).await;
     assert_eq!(lists(), 12);
     task.abort();
+}
+
+#[test]
+fn the_node_says_how_long_objects_that_are_not_watched_are_fresh() {
+    for (text, ttl) in [("15", Some(15)), ("0", Some(0)), ("soon", None)] {
+        let mut shown = Node::default();
+        let annotations = &mut shown.metadata.annotations;
+        annotations.insert("node.alpha.kubernetes.io/ttl".into(), text.into());
+        let view = NodeView::new(&shown, &Local::default());
+        assert_eq!(view.object_ttl, ttl.map(Duration::from_secs));
+    }
 }
 
 #[tokio::test(start_paused = true)]

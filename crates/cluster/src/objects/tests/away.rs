@@ -29,7 +29,9 @@ async fn without_an_answer_a_pod_waits_a_second_and_is_told_when_there_is_one() 
         assert_eq!(cluster.told(&one), before + 1);
         let found = cluster.volumes(&one).await.unwrap();
         assert_eq!(value(&found, "a").as_deref(), Some("1"));
+        // The next one knows nothing of it: it is not on disk any more either.
         cluster.objects.forget(&one.uid);
+        cluster.objects.flush().await;
     }
 }
 

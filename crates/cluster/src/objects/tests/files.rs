@@ -6,7 +6,7 @@ use rubelet_kubelet::objects::ObjectSource;
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::cluster::{Cluster, pod, seconds, with_maps};
+use super::cluster::{Cluster, pod, seconds, with_maps, with_variable};
 
 /// Files but those of what all pods share.
 fn files(cluster: &Cluster) -> Vec<String> {
@@ -50,6 +50,22 @@ async fn files_are_there_as_long_as_pods_use_what_is_in_them() {
     cluster.objects.forget(&two.uid);
     cluster.objects.flush().await;
     assert_eq!(files(&cluster), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_container_is_started_with_is_on_disk_before() {
+    let cluster = Cluster::new();
+    for map in ["a", "b"] {
+        cluster.put_map(map, "1");
+    }
+    let (one, two) = (with_maps("one", &["a"]), with_variable("two", "b"));
+    cluster.objects.track(&one);
+    cluster.volumes(&one).await.unwrap();
+    // The agent may be killed from here on.
+    assert_eq!(files(&cluster), ["configmap"]);
+    cluster.objects.track(&two);
+    cluster.env(&two).await.unwrap();
+    assert_eq!(files(&cluster), ["configmap", "configmap"]);
 }
 
 #[tokio::test(start_paused = true)]

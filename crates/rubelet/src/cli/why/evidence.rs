@@ -43,6 +43,13 @@ pub(super) fn of(pod: &PodExplanation) -> String {
     }
     let ready = if pod.ready { "ready" } else { "not ready" };
     lines.add(1, format!("{ready}{}", since(pod.ready_since)));
+    if !pod.unconfirmed.is_empty() {
+        let what = pod.unconfirmed.join(", ");
+        lines.add(
+            1,
+            format!("not confirmed by the API server, used as known last: {what}"),
+        );
+    }
     if let Some(ending) = &pod.ending {
         lines.add(
             1,

@@ -121,6 +121,16 @@ pod default/web is not ready: container web is waiting 38 s before restart 4, be
 }
 
 #[test]
+fn what_the_api_server_did_not_confirm_is_named() {
+    let mut old = pod("Running", true, &[up("web")]);
+    old["unconfirmed"] = json!(["the pod itself", "secret \"login\""]);
+    let text = text(old);
+    let line =
+        "  not confirmed by the API server, used as known last: the pod itself, secret \"login\"\n";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
 fn a_pod_that_ends_says_when_the_rest_is_killed() {
     let mut going = pod("Running", false, &[up("web")]);
     going["ending"] = json!({ "since": "2026-03-01T11:59:42Z", "graceSeconds": 30,

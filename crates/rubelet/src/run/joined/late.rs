@@ -86,4 +86,8 @@ impl ObjectSource for LateObjects {
     fn changes(&self, uid: &PodUid) -> watch::Receiver<u64> {
         self.now().changes(uid)
     }
+
+    fn unconfirmed(&self, uid: &PodUid) -> Vec<String> {
+        self.now().unconfirmed(uid)
+    }
 }

@@ -2,20 +2,26 @@
 
 use std::{sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use rubelet_api::{
     manifest::decode,
+    objects::PodObjects,
     parse::{ParseContext, parse},
     pod::{Pod, PodSource},
     status::{Condition, ContainerState, ContainerStatus, Phase, PodStatus, Terminated},
 };
+use rubelet_base::PodUid;
+use rubelet_cri::v1;
 use rubelet_kubelet::{
     board::Board,
     clock::Clock,
     events::Recorder,
     intents::IntentBoard,
     metrics::NodeMetrics,
+    objects::{Draw, ObjectSource, never},
     pleg::LifecycleEvent,
+    pod_host::{HostError, Note},
     pod_task::{PodBoard, PodEntry},
     prober::ProberHandle,
     runtime_state::RuntimeState,
@@ -33,6 +39,36 @@ use crate::view::{LocalView, ViewParts};
 
 /// When it is.
 pub(super) const NOW: &str = "2026-03-01T12:00:00Z";
+
+/// A secret that the API server did not confirm.
+struct Drawn;
+
+#[async_trait]
+impl ObjectSource for Drawn {
+    fn track(&self, _: &Arc<Pod>) {}
+
+    fn forget(&self, _: &PodUid) {}
+
+    async fn objects(&self, _: &Arc<Pod>, _: Draw<'_>) -> Result<PodObjects, HostError> {
+        Ok(PodObjects::default())
+    }
+
+    async fn pull_credentials(&self, _: &Arc<Pod>, _: &str) -> (Vec<v1::AuthConfig>, Vec<Note>) {
+        (Vec::new(), Vec::new())
+    }
+
+    async fn runtime_handler(&self, _: &str) -> Result<String, HostError> {
+        Ok(String::new())
+    }
+
+    fn changes(&self, _: &PodUid) -> watch::Receiver<u64> {
+        never()
+    }
+
+    fn unconfirmed(&self, _: &PodUid) -> Vec<String> {
+        vec!["secret \"login\"".to_owned()]
+    }
+}
 
 pub(super) fn at(text: &str) -> Timestamp {
     text.parse().expect("a time")
@@ -72,6 +108,7 @@ impl Seen {
                 recorder: recorder.clone(),
                 lifecycle: Arc::new(Arc::clone(&lifecycle)),
                 intents: intents.clone(),
+                objects: Arc::new(Drawn),
                 prober: ProberHandle::default(),
                 clock,
                 manifests: manifests.subscribe(),

@@ -145,6 +145,23 @@ async fn log_lines_that_an_end_tells_are_not_told_twice() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_api_server_did_not_confirm_is_told() {
+    let seen = Seen::new();
+    let mut old = entry();
+    seen.put(old.clone()).await;
+    assert_eq!(explained(&seen).await.unconfirmed, ["secret \"login\""]);
+    let pod = Arc::make_mut(&mut old.pod);
+    let mut shown: serde_json::Value = serde_json::from_str(&pod.json).unwrap();
+    shown["metadata"]["annotations"]["rubelet.dev/unconfirmed"] = "true".into();
+    pod.json = shown.to_string().into();
+    seen.put(old).await;
+    assert_eq!(
+        explained(&seen).await.unconfirmed,
+        ["the pod itself", "secret \"login\""]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn gates_troubles_and_the_end_are_told() {
     let seen = Seen::new();
     let mut going = ending(30);
