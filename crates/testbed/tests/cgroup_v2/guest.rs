@@ -24,8 +24,9 @@ pub(crate) const MODULES: [&str; 10] = [
     "nft_fib_ipv4",
 ];
 
-/// How long all tests of one program may take. The guest is several times slower than its host.
-const PATIENCE: Duration = Duration::from_secs(100);
+/// How long all tests of one program may take. The guest is several times slower than its host, which
+/// may be busy.
+const PATIENCE: Duration = Duration::from_secs(400);
 
 /// A program with tests of a package, built now if need be. The target is as cargo's flags name it.
 fn build(package: &str, target: &[&str]) -> Result<PathBuf> {
