@@ -6,6 +6,7 @@
 //! - [`netlink`], [`netns`]: interfaces, addresses, routes; network namespaces. [`nft`]: address
 //!   translation.
 //! - [`systemd`]: scopes, for the cgroup driver of that name.
+//! - [`lock`]: one process for one folder.
 //! - [`suspend`]: how long the machine slept.
 //! - [`process_group`]: ends a program with what it started.
 //! - [`usage`]: how much of memory, disks and processes is in use. [`address`]: IP addresses.
@@ -16,6 +17,7 @@ pub mod address;
 pub mod alloc;
 pub mod cgroup;
 pub mod identity;
+pub mod lock;
 pub mod machine;
 pub mod mount;
 pub mod mountinfo;

@@ -3,37 +3,33 @@
 use std::{fs::File, io, mem::MaybeUninit, path::Path};
 
 use anyhow::{Context as _, bail};
+use rubelet_host::lock::{self, FileLock, LockError};
 use rustix::fs::{FlockOperation, flock, inotify};
 
-/// Holds the root folder until it is dropped, or the process dies.
-pub(super) struct RootLock(
-    #[expect(dead_code, reason = "the lock lives as long as the file")] File,
-);
-
 /// Takes the root folder.
-pub(super) fn take(root: &Path) -> anyhow::Result<RootLock> {
+pub(super) fn take(root: &Path) -> anyhow::Result<FileLock> {
     let path = root.join("rubelet.lock");
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .with_context(|| format!("cannot open {}", path.display()))?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(RootLock(file)),
-        Err(error) if io::Error::from(error).kind() == io::ErrorKind::WouldBlock => bail!(
-            "another agent uses the root folder {}; stop it, or choose another with --root-dir",
+    match lock::take(&path) {
+        Ok(held) => Ok(held),
+        Err(LockError::Taken { holder }) => bail!(
+            "another agent uses the root folder {} (process {holder}); stop it, or choose another \
+             with --root-dir",
             root.display()
         ),
-        Err(error) => {
-            Err(io::Error::from(error)).with_context(|| format!("cannot lock {}", path.display()))
+        Err(LockError::File(error)) => {
+            Err(error).with_context(|| format!("cannot lock {}", path.display()))
         }
     }
 }
 
+/// Holds the file of `--lock-file` until it is dropped, or the process dies.
+pub(super) struct ContendedFile(
+    #[expect(dead_code, reason = "the lock lives as long as the file")] File,
+);
+
 /// Takes the file of `--lock-file`; waits for it as long as another agent has it, as the kubelet
 /// does.
-pub(super) fn wait_for_file(path: &Path) -> anyhow::Result<RootLock> {
+pub(super) fn wait_for_file(path: &Path) -> anyhow::Result<ContendedFile> {
     let file = File::options()
         .create(true)
         .truncate(false)
@@ -43,7 +39,7 @@ pub(super) fn wait_for_file(path: &Path) -> anyhow::Result<RootLock> {
     flock(&file, FlockOperation::LockExclusive)
         .map_err(io::Error::from)
         .with_context(|| format!("cannot lock {}", path.display()))?;
-    Ok(RootLock(file))
+    Ok(ContendedFile(file))
 }
 
 /// Blocks until somebody else opens or removes the lock file.
