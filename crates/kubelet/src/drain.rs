@@ -3,6 +3,7 @@
 
 use std::{
     future::Future,
+    pin::pin,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -80,11 +81,14 @@ impl Drain {
     /// Shuts the door and waits until the calls that are under way have ended, but not longer than
     /// `limit`.
     pub async fn shut(&self, limit: Duration) {
-        // Waiters are served in order: whoever comes later does not get in any more.
-        let all_ended = timeout(limit, self.0.permits.acquire_many(CALLS));
-        // Either way nothing more can be done: the agent stops.
-        let _ = all_ended.await;
+        // Waiters are served in order: whoever comes later does not get in any more. Neither this
+        // place in the queue nor the permits may be given up before the door is shut: another
+        // thread would let the next one in at that very moment.
+        let mut all_ended = pin!(self.0.permits.acquire_many(CALLS));
+        let ended = timeout(limit, all_ended.as_mut()).await;
         self.0.permits.close();
+        // Either way nothing more can be done: the agent stops.
+        drop(ended);
     }
 }
 
@@ -96,6 +100,12 @@ impl Default for Drain {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        pin::Pin,
+        sync::atomic::{AtomicBool, Ordering},
+        task::{Context, Wake, Waker},
+    };
+
     use tokio::time::Instant;
 
     use super::*;
@@ -124,6 +134,54 @@ mod tests {
         shut.await.unwrap();
         let late = timeout(LIMIT, drain.run(async {})).await;
         assert!(late.is_err());
+    }
+
+    /// A task that goes on at the very moment at which it is woken, as on a thread of its own.
+    struct AtOnce(Mutex<Pin<Box<dyn Future<Output = ()> + Send>>>);
+
+    impl AtOnce {
+        fn poll(self: &Arc<Self>) {
+            let waker = Waker::from(Arc::clone(self));
+            let mut task = self.0.lock().unwrap();
+            let _ = task.as_mut().poll(&mut Context::from_waker(&waker));
+        }
+    }
+
+    impl Wake for AtOnce {
+        fn wake(self: Arc<Self>) {
+            self.poll();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_waits_does_not_slip_in_before_the_door_is_shut() {
+        for hangs in [false, true] {
+            let drain = Drain::new();
+            let (end, ended) = oneshot::channel::<()>();
+            let call = tokio::spawn({
+                let drain = drain.clone();
+                async move { drain.run(ended).await.is_ok() }
+            });
+            tokio::task::yield_now().await;
+            let mut shut = pin!(drain.shut(LIMIT));
+            let waits = timeout(Duration::ZERO, shut.as_mut()).await;
+            assert!(waits.is_err());
+            let began = Arc::new(AtomicBool::new(false));
+            let late = {
+                let (drain, began) = (drain.clone(), Arc::clone(&began));
+                async move {
+                    let call = async { began.store(true, Ordering::SeqCst) };
+                    drain.run(call).await;
+                }
+            };
+            Arc::new(AtOnce(Mutex::new(Box::pin(late)))).poll();
+            if !hangs {
+                end.send(()).unwrap();
+                assert!(call.await.unwrap());
+            }
+            shut.await;
+            assert!(!began.load(Ordering::SeqCst), "hangs: {hangs}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
