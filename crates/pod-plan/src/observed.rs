@@ -171,9 +171,13 @@ impl ObservedPod {
     }
 
     /// Sorts both lists newest first; ties by identifier, so that equal input gives equal output.
+    ///
+    /// Of sandboxes the attempt tells which is newer, for each gets a higher one than all before.
+    /// Times may lie: the clock may be set back, and containerd gives none to a sandbox whose start
+    /// failed and that it could not clear away.
     pub fn sort(&mut self) {
         self.sandboxes.sort_by(|a, b| {
-            (b.created_at, b.attempt, &b.id).cmp(&(a.created_at, a.attempt, &a.id))
+            (b.attempt, b.created_at, &b.id).cmp(&(a.attempt, a.created_at, &a.id))
         });
         self.containers.sort_by(|a, b| {
             (b.created_at, b.restart_count, &b.id).cmp(&(a.created_at, a.restart_count, &a.id))

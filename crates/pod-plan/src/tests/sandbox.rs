@@ -166,6 +166,22 @@ fn a_sandbox_that_ended_at_once_is_not_replaced_at_once() {
 }
 
 #[test]
+fn what_is_left_of_a_start_that_failed_counts_although_it_has_no_time_of_creation() {
+    let pod = pod(Always, &[], &["a"]);
+    let ended = sandbox(&pod, 0, false);
+    let mut left = sandbox(&pod, 1, false);
+    left.created_at = at(-1_000_000_000);
+    let mut node = Node::new();
+    let plan = node.plan(&pod, &seen(vec![ended.clone(), left.clone()], vec![]), 100);
+    assert_eq!(short(&plan), ["stop s1", "sandbox 2"]);
+    // The one that then works is the newest, whatever the clock said when it was made.
+    let mut works = sandbox(&pod, 2, true);
+    works.created_at = at(-3600);
+    let plan = node.plan(&pod, &seen(vec![ended, left, works], vec![]), 101);
+    assert_eq!(short(&plan)[0], "start a in s2");
+}
+
+#[test]
 fn an_edit_replaces_a_young_sandbox_at_once() {
     let pod = pod(Always, &[], &["a"]);
     let mut edited = pod.clone();
