@@ -15,8 +15,8 @@ section! {
         /// How often the runtime is asked for all of its containers.
         #[serde(with = "go_duration")]
         relist_period: Duration = Duration::from_secs(1), "relistPeriod", Unset, Works;
-        /// How many sandboxes and containers the runtime starts or stops at the same time. 0 means
-        /// four for each processor.
+        /// How many sandboxes and containers the runtime starts at the same time, and how many it
+        /// stops. 0 means 4 starts and 32 stops for each processor.
         runtime_calls_at_once: u32 = 0, "runtimeCallsAtOnce", Counts, Works;
         /// The embedded container runtime, which runs pods when `containerRuntimeEndpoint` is not
         /// given.

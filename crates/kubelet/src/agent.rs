@@ -57,8 +57,10 @@ pub struct AgentParts {
     pub pleg: PlegSettings,
     /// How many images are pulled at the same time.
     pub pulls: PullParallelism,
-    /// How many sandboxes and containers the runtime starts or stops at the same time.
-    pub at_once: usize,
+    /// How many sandboxes and containers the runtime starts at the same time.
+    pub starts_at_once: usize,
+    /// How many it stops at the same time. A stop waits more than it works.
+    pub stops_at_once: usize,
     /// Network probes and hooks.
     pub net: Arc<dyn NetProbe>,
     /// What operators asked for.
@@ -125,7 +127,8 @@ impl Agent {
             board: Arc::clone(&pods),
             records: parts.records.clone(),
             settings: parts.plan,
-            throttle: Throttle::new(parts.at_once),
+            starts: Throttle::new(parts.starts_at_once),
+            stops: Throttle::new(parts.stops_at_once),
             removals: Throttle::new(REMOVALS_AT_ONCE),
             runtime_state: runtime_state.clone(),
             drain: Drain::new(),

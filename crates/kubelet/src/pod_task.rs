@@ -75,8 +75,10 @@ pub struct PodContext {
     pub records: RecordWriter,
     /// Settings of the plan.
     pub settings: PlanSettings,
-    /// A bound on what the runtime starts and stops at the same time.
-    pub throttle: Throttle,
+    /// A bound on what the runtime starts at the same time.
+    pub starts: Throttle,
+    /// A bound on what it stops at the same time.
+    pub stops: Throttle,
     /// A tighter bound on what it removes: starting and stopping come first.
     pub removals: Throttle,
     /// Whether the runtime can be used.

@@ -245,7 +245,7 @@ impl PodTask {
             .run(self.context.runtime.create_container(request));
         let answer = self
             .context
-            .throttle
+            .starts
             .run(call)
             .await
             .map_err(|error| StartFailure::new("CreateContainerError", chain(&error)))?;
@@ -281,7 +281,7 @@ impl PodTask {
             pleg.started(&uid, &id, result.is_ok());
             result
         });
-        let result = self.context.throttle.run(call).await;
+        let result = self.context.starts.run(call).await;
         result.map_err(|error| StartFailure::new("RunContainerError", chain(&error)))?;
         let (kind, reason) = (EventType::Normal, "Started");
         self.event(&container.name, kind, reason, "Container started");

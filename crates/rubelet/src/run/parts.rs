@@ -38,8 +38,10 @@ use super::{
     node::Node,
 };
 
-/// So many sandboxes and containers are started or stopped at once for each processor.
-const AT_ONCE_PER_CPU: u64 = 4;
+/// So many sandboxes and containers are started at once for each processor.
+const STARTS_PER_CPU: u64 = 4;
+/// So many are stopped: a runtime mostly waits while it stops one, for processes and for disks.
+const STOPS_PER_CPU: u64 = 32;
 
 /// Where the agent keeps its own files, below the root folder.
 pub(super) fn own_folder(root: &Path) -> PathBuf {
@@ -217,6 +219,13 @@ pub(super) fn agent(
         (false, None) => PullParallelism::Unlimited,
         (false, Some(count)) => PullParallelism::AtMost(usize::try_from(count).unwrap_or(1)),
     };
+    let at_once = |for_each_cpu: u64| {
+        let count = match resolved.rubelet.runtime_calls_at_once {
+            0 => node.machine.cpus.saturating_mul(for_each_cpu),
+            count => count.into(),
+        };
+        count.try_into().unwrap_or(usize::MAX)
+    };
     AgentParts {
         runtime: services.runtime,
         images: services.images,
@@ -242,14 +251,7 @@ pub(super) fn agent(
             events: resolved.gates.enabled("EventedPLEG"),
         },
         pulls,
-        at_once: match resolved.rubelet.runtime_calls_at_once {
-            0 => node
-                .machine
-                .cpus
-                .saturating_mul(AT_ONCE_PER_CPU)
-                .try_into()
-                .unwrap_or(usize::MAX),
-            count => count.try_into().unwrap_or(usize::MAX),
-        },
+        starts_at_once: at_once(STARTS_PER_CPU),
+        stops_at_once: at_once(STOPS_PER_CPU),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join;
 use rubelet_base::{ErrorChain, SandboxId};
 use rubelet_cri::v1;
 use rubelet_pod_plan::plan::DeadContainer;
@@ -11,7 +12,7 @@ use crate::pod_task::PodTask;
 
 /// So long what is left of a pod stays at most because the runtime is busy. Removals cost it as
 /// much as stops do: those that came in between would make the end of the others late.
-const REMOVAL_CAN_WAIT: Duration = Duration::from_secs(5);
+const REMOVAL_CAN_WAIT: Duration = Duration::from_secs(10);
 
 impl PodTask {
     pub(super) async fn stop_sandboxes(&mut self, ids: &[SandboxId]) -> (Flow, bool) {
@@ -21,7 +22,7 @@ impl PodTask {
                 pod_sandbox_id: id.as_str().to_owned(),
             };
             let call = self.context.runtime.stop_pod_sandbox(request);
-            let result = self.context.throttle.run(call).await;
+            let result = self.context.stops.run(call).await;
             self.context.pleg.changed_sandbox(&self.pod.uid, id);
             if let Err(error) = result
                 && !error.is_not_found()
@@ -104,7 +105,8 @@ impl PodTask {
     /// Lets the starts and stops of other pods go first, if nothing of this one is wanted any more.
     async fn let_others_pass(&self) {
         if self.removing {
-            self.context.throttle.until_idle(REMOVAL_CAN_WAIT).await;
+            let starts = self.context.starts.until_idle(REMOVAL_CAN_WAIT);
+            join(starts, self.context.stops.until_idle(REMOVAL_CAN_WAIT)).await;
         }
     }
 

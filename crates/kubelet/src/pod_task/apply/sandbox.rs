@@ -108,7 +108,7 @@ impl PodTask {
             runtime_handler,
         };
         let call = context.drain.run(context.runtime.run_pod_sandbox(request));
-        match context.throttle.run(call).await {
+        match context.starts.run(call).await {
             Ok(answer) => Ok(answer.pod_sandbox_id.into()),
             Err(error) => {
                 let message = failed_sandbox(&ErrorChain(&error).to_string());

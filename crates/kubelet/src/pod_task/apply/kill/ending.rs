@@ -166,7 +166,7 @@ impl<'a> Ending<'a> {
                 }
             }
         };
-        context.throttle.run_counting(KILL_BUSY, call).await
+        context.stops.run_counting(KILL_BUSY, call).await
     }
 
     /// Works until the grace is used up; `None`: it was.
