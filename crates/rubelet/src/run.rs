@@ -46,8 +46,9 @@ const FIRST_RELIST: Duration = Duration::from_secs(5);
 const WORKERS: usize = 2;
 /// Threads for file system work.
 const BLOCKING_THREADS: usize = 8;
-/// Stack of each thread; decoding manifests needs the most.
-const STACK: usize = 512 * 1024;
+/// Stack of each thread; decoding manifests needs the most. Without optimisation it is several times
+/// as much.
+const STACK: usize = if cfg!(debug_assertions) { 2048 } else { 512 } * 1024;
 
 /// Runs the agent until a signal. Exit codes: 0 stopped by a signal, 1 failed, 2 wrong flags.
 pub(crate) fn main(args: &[String]) -> ExitCode {
