@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: the agent with pods of all kinds on a real containerd, behind a proxy that
+//! `cargo xtask soak`: the agent with pods of all kinds on a real runtime, behind a proxy that
 //! injects faults, while things are edited, killed and restarted. After each seed the faults stop,
 //! and what the runtime holds is compared with what is wanted and with what the agent shows.
 
@@ -6,12 +6,14 @@ mod action;
 mod compare;
 mod node;
 mod pods;
+mod runtime;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use chaos_cri::{Dice, PROFILES};
+use rubelet_testbed::runtime::Kind;
 use rubelet_testbed::{clock, wait};
 
 use crate::{cargo, workspace};
@@ -23,10 +25,9 @@ use pods::Wanted;
 pub(crate) const HELP: &str = "\
 cargo xtask soak [OPTION...]
 
-Runs the agent with a folder of pods on a private containerd behind chaos-cri (needs root). Each
-seed decides the faults, and what happens meanwhile: manifests are added, edited and removed,
-processes of containers, containerd and the agent are killed, pods are restarted. Then the faults
-stop. What the runtime holds, asked directly, must become what is wanted and what the agent shows:
+Runs the agent with a folder of pods on a private runtime behind chaos-cri (needs root). Each seed
+decides the faults, and what happens meanwhile: manifests are added, edited and removed, processes
+of containers, the runtime and the agent are killed, pods are restarted. Then the faults stop. What the runtime holds, asked directly, must become what is wanted and what the agent shows:
 one ready sandbox for each pod, one running container for each that runs, none twice, nothing of
 removed pods. No container may run twice meanwhile either; where lists hide some (profile lies), that
 is counted, and an error only after the faults. One line is printed for each seed; the exit code is 1 if one failed.
@@ -36,6 +37,7 @@ is counted, and an error only after the faults. One line is printed for each see
   --first N       the first seed (1)
   --profile NAME  the faults of all seeds: light, events, rough or lies; without it they take turns
   --actions N     how many things are done during a seed (15)
+  --runtime NAME  containerd (as without it), or embedded: `rubelet runtime serve`
 ";
 
 /// How long all may take to become as wanted after the last fault: a lost event is made up for by
@@ -58,6 +60,7 @@ pub(crate) struct Options {
     minutes: Option<u64>,
     profile: Option<&'static str>,
     actions: u64,
+    runtime: Kind,
 }
 
 impl Options {
@@ -69,6 +72,7 @@ impl Options {
             minutes: None,
             profile: None,
             actions: 15,
+            runtime: Kind::Containerd,
         };
         let mut words = words.iter();
         while let Some(word) = words.next() {
@@ -81,6 +85,7 @@ impl Options {
                 "--minutes" => options.minutes = Some(number(word, value)?),
                 "--actions" => options.actions = number(word, value)?,
                 "--profile" => options.profile = Some(profile(value)?),
+                "--runtime" => options.runtime = runtime(value)?,
                 _ => bail!("soak has no option `{word}`; see `cargo xtask soak --help`"),
             }
         }
@@ -112,6 +117,16 @@ fn profile(text: &str) -> Result<&'static str> {
     }
 }
 
+fn runtime(text: &str) -> Result<Kind> {
+    match [Kind::Containerd, Kind::Embedded]
+        .into_iter()
+        .find(|kind| kind.name() == text)
+    {
+        Some(kind) => Ok(kind),
+        None => bail!("there is no runtime `{text}`; there are containerd, embedded"),
+    }
+}
+
 /// Runs the seeds; an error names those that failed.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let program = cargo::agent(&workspace::root()?, false)?;
@@ -124,7 +139,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             break;
         }
         let name = options.profile_of(seed);
-        match run_seed(&program, seed, name, options.actions) {
+        match run_seed(&program, seed, name, options) {
             Ok(line) => {
                 good += 1;
                 println!("seed {seed} {name}: {line}");
@@ -142,8 +157,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     );
     if !failed.is_empty() {
         bail!(
-            "failed with seed {}; repeat one with `cargo xtask soak --first SEED --seeds 1`{}",
+            "failed with seed {}; repeat one with `cargo xtask soak --runtime {} --first SEED \
+             --seeds 1`{}",
             failed.join(", "),
+            options.runtime.name(),
             options
                 .profile
                 .map_or(String::new(), |name| format!(" and `--profile {name}`")),
@@ -152,12 +169,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// One seed, from a new containerd to its removal; a line about what happened.
-fn run_seed(program: &PathBuf, seed: u64, profile: &str, actions: u64) -> Result<String> {
+/// One seed, from a new runtime to its removal; a line about what happened.
+fn run_seed(program: &Path, seed: u64, profile: &str, options: &Options) -> Result<String> {
+    let actions = options.actions;
     // Of a sequence of its own: what is done is no part of what goes wrong.
     let mut dice = Dice::new(seed ^ 0x5eed);
     let mut wanted = Wanted::first(&mut dice);
-    let mut node = Node::start(program, seed, profile, &wanted)?;
+    let mut node = Node::start(options.runtime, program, seed, profile, &wanted)?;
     let mut done = Vec::new();
     let mut soak = Soak {
         node: &mut node,
@@ -248,6 +266,9 @@ mod tests {
     fn options_are_read_and_wrong_ones_refused() {
         let options = Options::parse(&["--seeds", "3", "--profile", "rough"]).unwrap();
         assert_eq!((options.seeds, options.first), (3, 1));
+        assert_eq!(options.runtime, Kind::Containerd);
+        let options = Options::parse(&["--profile", "rough", "--runtime", "embedded"]).unwrap();
+        assert_eq!(options.runtime, Kind::Embedded);
         assert_eq!(options.profile_of(7), "rough");
         let turns: std::collections::BTreeSet<_> = {
             let options = Options::parse(&[]).unwrap();
@@ -259,6 +280,7 @@ mod tests {
             (&["--seeds", "0"], "above 0"),
             (&["--seed", "1"], "no option"),
             (&["--profile", "x"], "there are light"),
+            (&["--runtime", "x"], "there are containerd"),
         ] {
             let error = Options::parse(words).unwrap_err().to_string();
             assert!(error.contains(part), "{words:?}: {error}");

@@ -95,13 +95,14 @@ impl Action {
                 Ok(format!("rubelet restart {full}: {said}"))
             }
             Self::KillRuntime => {
-                node.containerd.kill9()?;
-                node.containerd.resume()?;
-                Ok("kill -9 containerd and start it".to_owned())
+                node.runtime.kill9()?;
+                node.runtime.resume()?;
+                Ok("kill -9 the runtime and start it".to_owned())
             }
             Self::RestartRuntime => {
-                node.containerd.restart()?;
-                Ok("restart containerd".to_owned())
+                node.runtime.halt()?;
+                node.runtime.resume()?;
+                Ok("restart the runtime".to_owned())
             }
             Self::KillAgent => {
                 node.agent.kill9()?;

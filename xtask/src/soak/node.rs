@@ -1,47 +1,50 @@
-//! A containerd, a proxy that injects faults before it, and an agent that knows only the proxy.
+//! A runtime, a proxy that injects faults before it, and an agent that knows only the proxy.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use chaos_cri::{Chaos, Rules, profile};
-use rubelet_testbed::containerd::HostPorts;
-use rubelet_testbed::{Agent, Containerd, CriTruth, target_dir};
-use tokio::runtime::Runtime;
+use rubelet_testbed::runtime::{AgentRuntime as _, Kind};
+use rubelet_testbed::{Agent, CriTruth, target_dir};
 
 use super::pods::Wanted;
+use super::runtime::Runtime;
 
-/// How long the agent waits for an answer: faults that last until it gives up should be over soon.
-const REQUEST_TIMEOUT: &str = "10s";
+/// How long the agent waits for an answer: faults that last until it gives up should be over soon. A
+/// start that a busy machine needs longer for is broken off, and containerd 2.1 then keeps a task that
+/// nothing but its restart removes.
+const REQUEST_TIMEOUT: &str = "30s";
 
 /// All of it. What is dropped first stands first.
 pub(super) struct Node {
     pub(super) agent: Agent,
     chaos: Chaos,
     pub(super) truth: CriTruth,
-    pub(super) containerd: Containerd,
+    pub(super) runtime: Runtime,
     /// What the proxy runs on.
-    runtime: Runtime,
+    threads: tokio::runtime::Runtime,
 }
 
 impl Node {
     pub(super) fn start(
-        program: &PathBuf,
+        kind: Kind,
+        program: &Path,
         seed: u64,
         profile_name: &str,
         wanted: &Wanted,
     ) -> Result<Self> {
-        let containerd = Containerd::start_with(HostPorts::None)?;
+        let runtime = Runtime::start(kind, program)?;
         let rules = profile(profile_name, seed).context("there is no such profile")?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
+        let threads = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
             .context("cannot start an async runtime")?;
-        let front = containerd.scratch().dir().join("chaos.sock");
-        let back = containerd.socket();
+        let front = runtime.scratch().dir().join("chaos.sock");
+        let back = runtime.socket();
         let chaos = Chaos::start(&front, &back, Rules::new(seed, rules));
-        let chaos = runtime.block_on(chaos)?;
-        let mut builder = Agent::builder(&containerd)
+        let chaos = threads.block_on(chaos)?;
+        let mut builder = Agent::builder(&runtime)
             .program(program)
             .endpoint(format!("unix://{}", front.display()))
             .config("runtimeRequestTimeout", REQUEST_TIMEOUT);
@@ -51,9 +54,9 @@ impl Node {
         Ok(Self {
             agent: builder.start()?,
             chaos,
-            truth: containerd.truth()?,
-            containerd,
+            truth: runtime.truth()?,
             runtime,
+            threads,
         })
     }
 
@@ -81,7 +84,7 @@ impl Node {
             let folder = target_dir::target()?.join("soak").join(seed.to_string());
             std::fs::create_dir_all(&folder)?;
             std::fs::copy(self.agent.log_path(), folder.join("agent.log"))?;
-            std::fs::copy(self.containerd.log_path(), folder.join("containerd.log"))?;
+            std::fs::copy(self.runtime.log_path(), folder.join("runtime.log"))?;
             std::fs::write(folder.join("faults.log"), self.chaos.recent().join("\n"))?;
             std::fs::write(folder.join("report"), report)?;
             Ok(folder)
@@ -98,13 +101,13 @@ impl Node {
             agent,
             chaos,
             truth,
-            containerd,
             runtime,
+            threads,
         } = self;
         drop(agent);
         drop(chaos);
         drop(truth);
-        runtime.shutdown_background();
-        containerd.remove()
+        threads.shutdown_background();
+        runtime.remove()
     }
 }
