@@ -62,6 +62,16 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
         let calls = scrape::growth(&before, &after, "kubelet_runtime_operations_total")?;
         results.add("idle_rpcs_per_min_100", calls);
     }
+    if request.wants("runtime_cpu_idle_alone_pct_100") {
+        progress("60 s of nothing without the agent");
+        agent.terminate()?;
+        wait::pass(SETTLE);
+        let runtime = containerd.pid().context("containerd has ended")?;
+        let [alone] = idle_percent([runtime])?;
+        results.add("runtime_cpu_idle_alone_pct_100", alone);
+        agent.start()?;
+        until_ready(&agent)?;
+    }
     if request.wants("adopt_100_ms") {
         progress("kill the agent and let it adopt 100 pods");
         let mut times = Vec::new();
@@ -113,18 +123,22 @@ pub(super) fn stop_all(agent: &Agent, truth: &CriTruth) -> Result<Duration> {
 }
 
 /// The share of one core that each process uses while nothing happens, in percent.
-fn idle_percent(pids: [u32; 2]) -> Result<[f64; 2]> {
-    let times = || -> Result<[Duration; 2]> {
-        let [a, b] = pids.map(|pid| proc::cpu_time(pid).context("a measured process has ended"));
-        Ok([a?, b?])
+fn idle_percent<const N: usize>(pids: [u32; N]) -> Result<[f64; N]> {
+    let times = || -> Result<[Duration; N]> {
+        let mut times = [Duration::ZERO; N];
+        for (time, pid) in times.iter_mut().zip(pids) {
+            *time = proc::cpu_time(pid).context("a measured process has ended")?;
+        }
+        Ok(times)
     };
     let start = clock::now();
     let before = times()?;
     wait::pass(IDLE);
     let after = times()?;
     let span = start.elapsed().as_secs_f64();
-    let percent = |index: usize| (after[index] - before[index]).as_secs_f64() / span * 100.0;
-    Ok([percent(0), percent(1)])
+    Ok(std::array::from_fn(|index| {
+        (after[index] - before[index]).as_secs_f64() / span * 100.0
+    }))
 }
 
 fn pid(agent: &Agent) -> Result<u32> {

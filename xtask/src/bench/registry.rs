@@ -40,6 +40,8 @@ pub(super) enum Better {
     Smaller,
     /// Up.
     Larger,
+    /// It has no goal of its own, and tells what part of another number is not the agent's.
+    Neither,
 }
 
 /// One number.
@@ -49,7 +51,8 @@ pub(super) struct Benchmark {
     pub(super) name: &'static str,
     /// The unit as a person writes it.
     pub(super) unit: &'static str,
-    /// What is promised: the most, or the least where larger is better.
+    /// What is promised: the most, or the least where larger is better; nothing with
+    /// [`Better::Neither`].
     pub(super) goal: f64,
     /// Which way it should go.
     pub(super) better: Better,
@@ -108,6 +111,14 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         better: Better::Smaller,
         group: Group::HundredPods,
         about: "processor time of containerd in the same 60 s",
+    },
+    Benchmark {
+        name: "runtime_cpu_idle_alone_pct_100",
+        unit: "% of a core",
+        goal: 0.0,
+        better: Better::Neither,
+        group: Group::HundredPods,
+        about: "of the same containerd with the same pods, in 60 s after the agent has ended",
     },
     Benchmark {
         name: "idle_rpcs_per_min_100",
