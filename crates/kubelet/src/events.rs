@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    fmt,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -64,6 +65,21 @@ impl Subject {
         match self {
             Self::Pod { name, .. } => &name.namespace,
             Self::Manifest(_) | Self::Node(_) => "default",
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pod {
+                name, field_path, ..
+            } if field_path.is_empty() => write!(f, "pod {name}"),
+            Self::Pod {
+                name, field_path, ..
+            } => write!(f, "pod {name} {field_path}"),
+            Self::Manifest(name) => write!(f, "manifest {name}"),
+            Self::Node(name) => write!(f, "node {name}"),
         }
     }
 }
@@ -188,7 +204,7 @@ impl Recorder {
     pub fn record(&self, subject: Subject, kind: EventType, reason: &str, message: &str) {
         let now = self.clock.now();
         info!(
-            ?subject,
+            object = %subject,
             r#type = kind.as_str(),
             reason,
             message,
@@ -278,6 +294,25 @@ mod tests {
         record("a", "Failed", "no");
         assert_eq!(kept(&recorder).last().unwrap(), "a Failed x1");
         assert_eq!(kept(&recorder).len(), 5);
+    }
+
+    #[test]
+    fn the_log_names_what_an_event_is_about() {
+        let pod = |field_path: &str| Subject::Pod {
+            name: PodName::new("default", "web-n1"),
+            uid: None,
+            field_path: field_path.into(),
+        };
+        for (subject, text) in [
+            (pod(""), "pod default/web-n1"),
+            (
+                pod("spec.containers{web}"),
+                "pod default/web-n1 spec.containers{web}",
+            ),
+            (about("/m/a.yaml"), "manifest /m/a.yaml"),
+        ] {
+            assert_eq!(subject.to_string(), text);
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -12,6 +12,7 @@ mod doctor;
 mod events;
 mod failure;
 mod get;
+mod hint;
 mod image;
 mod logs;
 mod print;
@@ -29,8 +30,8 @@ mod tests;
 
 use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode};
 
-pub(crate) use self::config::ConfigFiles;
 use self::{agent::Agent, failure::Failure, terminal::Terminal};
+pub(crate) use self::{config::ConfigFiles, hint::hint};
 
 /// Where the agent's socket is when nobody says otherwise.
 pub(crate) const DEFAULT_SOCKET: &str = "/run/rubelet/rubelet.sock";
@@ -147,13 +148,13 @@ async fn talk(
         ClientCommand::Describe(args) => describe::run(&agent, &args, terminal).await,
         ClientCommand::Why(args) => why::run(&agent, &args, terminal).await,
         ClientCommand::Logs(args) => logs::run(&agent, &args, terminal).await,
-        ClientCommand::Status(_) => status::run(&agent, terminal).await,
+        ClientCommand::Status(args) => status::run(&agent, &args, terminal).await,
         ClientCommand::Restart(args) => restart::run(&agent, &args, terminal).await,
         ClientCommand::Debug(args) => debug::run(&agent, &args, terminal).await,
         ClientCommand::Delete(args) => delete::run(&agent, &args, terminal).await,
         ClientCommand::Events(args) => events::run(&agent, args, terminal).await,
         ClientCommand::Version(args) => version::run(&agent, &args, terminal).await,
-        ClientCommand::Image(args) => image::run(args, terminal).await,
+        ClientCommand::Image(args) => image::run(&agent, args, terminal).await,
         ClientCommand::Config(_) | ClientCommand::Doctor(_) | ClientCommand::Completion(_) => {
             Ok(())
         }

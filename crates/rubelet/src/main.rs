@@ -83,7 +83,7 @@ fn main() -> ExitCode {
     if args.get(1).is_some_and(|first| first == "run") {
         return run::main(&lossy(&args[2..]));
     }
-    let program = Program::parse();
+    let program = Program::try_parse().unwrap_or_else(|error| cli::hint(error).exit());
     match program.command {
         Command::Run { flags } => run::main(&flags),
         Command::Runtime {

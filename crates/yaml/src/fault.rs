@@ -32,7 +32,7 @@ impl Fault {
                 _ => Self {
                     place,
                     field: None,
-                    message,
+                    message: with_advice(message),
                 },
             };
         }
@@ -82,6 +82,18 @@ fn wording(error: &Error) -> String {
             format!("aliases expand to more than {max_total_replayed_events} parts")
         }
         other => DefaultMessageFormatter.format_message(other).into_owned(),
+    }
+}
+
+/// The parser's message, and what is mostly behind it.
+fn with_advice(message: String) -> String {
+    let about_lines = [
+        "did not find expected key",
+        "did not find expected '-' indicator",
+    ];
+    match about_lines.iter().any(|words| message.contains(words)) {
+        true => format!("{message}; is this line indented as those that belong with it are?"),
+        false => message,
     }
 }
 

@@ -120,7 +120,7 @@ const CASES: &[Case] = &[
         document: 0,
         place: (3, 2),
         field: None,
-        message: "while parsing a block mapping, did not find expected key",
+        message: "while parsing a block mapping, did not find expected key; is this line indented as those that belong with it are?",
     },
     Case {
         what: "number for a string",

@@ -2,7 +2,7 @@
 
 use std::{
     fs, io,
-    os::unix::fs::MetadataExt as _,
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -182,6 +182,9 @@ impl Agent {
                 "no agent is running: there is no socket {path}; see `systemctl status rubelet`, \
                  start the agent with `rubelet run`, or name its socket with --socket"
             ),
+            io::ErrorKind::ConnectionRefused if !is_socket(&self.socket) => {
+                anyhow!("{path} is no socket; name the agent's with --socket")
+            }
             io::ErrorKind::ConnectionRefused => anyhow!(
                 "no agent is running: nobody listens on {path}; see `systemctl status rubelet`, or \
                  start the agent with `rubelet run`"
@@ -194,6 +197,10 @@ impl Agent {
             _ => anyhow::Error::from(error).context(format!("can't connect to {path}")),
         }
     }
+}
+
+fn is_socket(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.file_type().is_socket())
 }
 
 /// The group that may use the socket, as far as that can be seen.

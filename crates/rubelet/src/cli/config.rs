@@ -6,7 +6,11 @@ use rubelet_config::{Flags, Resolved, Sources, parse_flags, resolve};
 use serde_json::{Value, json};
 
 pub(crate) use self::files::ConfigFiles;
-use super::{failure::Failure, print, print::document, terminal::Terminal};
+use super::{
+    failure::Failure,
+    print::{self, Form},
+    terminal::Terminal,
+};
 
 /// Checks or shows the configuration
 #[derive(Debug, Clone, clap::Args)]
@@ -51,15 +55,9 @@ struct ShowArgs {
     origin: bool,
     /// Form of the output
     #[arg(short, long, value_enum)]
-    output: Option<ConfigOutput>,
+    output: Option<Form>,
     #[command(flatten)]
     source: SourceArgs,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum ConfigOutput {
-    Yaml,
-    Json,
 }
 
 pub(super) fn run(args: ConfigArgs, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
@@ -79,11 +77,11 @@ fn validate(args: &SourceArgs, terminal: &mut Terminal<'_>) -> Result<(), Failur
 
 fn show(args: &ShowArgs, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
     let (_, resolved) = resolved(&args.source, terminal)?;
-    let yaml = args.output != Some(ConfigOutput::Json);
+    let form = args.output.unwrap_or(Form::Yaml);
     terminal.print(match (args.origin, args.output) {
-        (false, _) => document(&resolved.to_value(), yaml),
+        (false, _) => form.of(&resolved.to_value()),
         (true, None) => origin_table(&resolved),
-        (true, Some(_)) => document(&origins(&resolved), yaml),
+        (true, Some(_)) => form.of(&origins(&resolved)),
     })
 }
 
@@ -125,8 +123,8 @@ impl ShowArgs {
                 ("-o" | "--output", _) => {
                     let value = inline.or_else(|| rest.next()).unwrap_or_default();
                     self.output = Some(match value.as_str() {
-                        "yaml" => ConfigOutput::Yaml,
-                        "json" => ConfigOutput::Json,
+                        "yaml" => Form::Yaml,
+                        "json" => Form::Json,
                         other => {
                             let message = format!("{name}: {other:?} is neither yaml nor json");
                             return Err(Failure::Usage(message));

@@ -22,10 +22,10 @@ use super::{
 /// Shows one pod in detail
 #[derive(Debug, Clone, clap::Args)]
 #[command(
-    after_help = "Examples:\n  rubelet describe pod web\n  rubelet describe pod/web -n kube-system"
+    after_help = "Examples:\n  rubelet describe web\n  rubelet describe pod/web -n kube-system"
 )]
 pub(crate) struct DescribeArgs {
-    /// pod, or pod/NAME
+    /// pod, pod/NAME or NAME
     resource: String,
     /// Name of the pod, or the beginning of it
     name: Option<String>,
@@ -38,7 +38,13 @@ pub(super) async fn run(
     args: &DescribeArgs,
     terminal: &mut Terminal<'_>,
 ) -> Result<(), Failure> {
-    let (resource, name) = target::parse(&args.resource, args.name.as_deref())?;
+    let bare = args.name.is_none()
+        && !args.resource.contains('/')
+        && Resource::from_name(&args.resource).is_none();
+    let (resource, name) = match bare {
+        true => (Resource::Pods, Some(args.resource.clone())),
+        false => target::parse(&args.resource, args.name.as_deref())?,
+    };
     if resource != Resource::Pods {
         let plural = resource.plural();
         return Err(Failure::Usage(format!(

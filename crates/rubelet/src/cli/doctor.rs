@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{
     config::ConfigFiles,
     failure::Failure,
-    print::document,
+    print::Form,
     terminal::{Terminal, visible},
 };
 use crate::run::embedded;
@@ -18,7 +18,7 @@ use rubelet_config::{Sources, parse_flags, resolve};
 pub(crate) struct DoctorArgs {
     /// Form of the output
     #[arg(short, long, value_enum)]
-    output: Option<DoctorOutput>,
+    output: Option<Form>,
     /// Flags of `rubelet run`: --config, --config-dir and those that begin with --runtime- count
     #[arg(
         trailing_var_arg = true,
@@ -26,12 +26,6 @@ pub(crate) struct DoctorArgs {
         value_name = "FLAGS"
     )]
     flags: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum DoctorOutput {
-    Json,
-    Yaml,
 }
 
 pub(super) fn run(args: DoctorArgs, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
@@ -51,7 +45,7 @@ pub(super) fn run(args: DoctorArgs, terminal: &mut Terminal<'_>) -> Result<(), F
         None => text(&findings),
         Some(output) => {
             let all: Vec<Value> = findings.iter().map(entry).collect();
-            document(&json!({ "findings": all }), output == DoctorOutput::Yaml)
+            output.of(&json!({ "findings": all }))
         }
     })?;
     let errors = findings

@@ -21,14 +21,16 @@ use super::{
 #[command(after_help = "\
 Examples:
   rubelet get pods -A
+  rubelet get pods web db
   rubelet get pod web -o yaml
   rubelet get events -w
   rubelet get manifests")]
 pub(crate) struct GetArgs {
     /// pods (po), events (ev) or manifests (mf); pod/NAME names one at once
     resource: String,
-    /// Name, or the beginning of one
-    name: Option<String>,
+    /// Names, or the beginnings of names
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
     #[command(flatten)]
     namespace: NamespaceArgs,
     /// Form of the output
@@ -56,10 +58,14 @@ pub(super) async fn run(
     args: GetArgs,
     terminal: &mut Terminal<'_>,
 ) -> Result<(), Failure> {
-    let (resource, name) = target::parse(&args.resource, args.name.as_deref())?;
+    let (resource, names) = target::parse_several(&args.resource, &args.names)?;
     let by_selector = args.selector.is_some() || args.field_selector.is_some();
-    if name.is_some() && by_selector {
-        let message = "a name can't be combined with a selector";
+    let wrong = match names.len() {
+        1.. if by_selector => Some("a name can't be combined with a selector"),
+        2.. if args.watch => Some("give one name to follow, or none to follow all"),
+        _ => None,
+    };
+    if let Some(message) = wrong {
         return Err(Failure::Usage(message.to_owned()));
     }
     let sort_key = args.sort_by.as_deref().map(SortKey::parse).transpose()?;
@@ -71,16 +77,32 @@ pub(super) async fn run(
         fields: args.field_selector,
     };
     let mut objects = agent.list(&selection.list_url()).await?;
-    if let Some(wanted) = &name {
-        let found = find(agent, resource, &objects, wanted, namespace).await?;
-        objects.items = vec![found];
-        selection.narrow_to(&objects.items[0]);
+    let mut missing = None;
+    if !names.is_empty() {
+        let mut found = Vec::new();
+        for wanted in &names {
+            match find(agent, resource, &objects, wanted, namespace).await {
+                Ok(object) => found.push(object),
+                // The others are shown all the same.
+                Err(Failure::Error(error)) if names.len() > 1 => {
+                    if let Some(before) = missing.replace(error) {
+                        terminal.error(&format!("{before:#}"));
+                    }
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        objects.items = found;
+    }
+    if let ([_], [only]) = (names.as_slice(), objects.items.as_slice()) {
+        selection.narrow_to(only);
     }
     order(&mut objects.items, resource, sort_key.as_ref())?;
     let mut printer = Printer::new(resource, args.output, namespace.is_none(), !args.no_headers);
     let now = clock::now();
-    match (&name, objects.items.as_slice()) {
-        (Some(_), [only]) => printer.single(only, now, terminal)?,
+    match (names.len(), objects.items.as_slice()) {
+        (1, [only]) => printer.single(only, now, terminal)?,
+        (2.., []) => {}
         (_, []) if !args.watch => {
             if printer.prints_nothing_too() {
                 printer.list(&[], now, terminal)?;
@@ -94,6 +116,9 @@ pub(super) async fn run(
             }
         }
         (_, items) => printer.list(&items.iter().collect::<Vec<_>>(), now, terminal)?,
+    }
+    if let Some(error) = missing {
+        return Err(Failure::Error(error));
     }
     if args.watch {
         watch::follow(agent, &selection, objects, &mut printer, terminal).await?;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use self::{backend::Backend, credentials::CredentialArgs, list::ListOutput};
 use super::{
+    agent::Agent,
     failure::Failure,
     print::document,
     terminal::{Terminal, visible},
@@ -79,8 +80,12 @@ struct NamesArgs {
     names: Vec<String>,
 }
 
-pub(super) async fn run(args: ImageArgs, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
-    let backend = Backend::open(&args.place).await?;
+pub(super) async fn run(
+    agent: &Agent,
+    args: ImageArgs,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), Failure> {
+    let backend = Backend::open(&args.place, agent).await?;
     match args.command {
         ImageCommand::Ls(args) => ls(&backend, &args, terminal).await,
         ImageCommand::Pull(args) => pull(&backend, &args, terminal).await,
@@ -131,6 +136,9 @@ async fn ls(backend: &Backend, args: &LsArgs, terminal: &mut Terminal<'_>) -> Re
     let request = v1::ListImagesRequest { filter };
     let answer = backend.images.list_images(request).await?;
     let mut images = answer.images;
+    if images.is_empty() && args.output.is_none_or(|form| form == ListOutput::Wide) {
+        terminal.note("No images found.");
+    }
     images.sort_by(|a, b| (&a.repo_tags, &a.id).cmp(&(&b.repo_tags, &b.id)));
     terminal.print(match args.quiet {
         true => images

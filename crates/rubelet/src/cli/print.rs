@@ -30,6 +30,20 @@ pub(crate) enum Output {
     Name,
 }
 
+/// Form of what has no table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Form {
+    Json,
+    Yaml,
+}
+
+impl Form {
+    /// The value in this form.
+    pub(super) fn of(self, value: &Value) -> String {
+        document(value, self == Self::Yaml)
+    }
+}
+
 /// Prints the objects of one resource.
 pub(super) struct Printer {
     resource: Resource,

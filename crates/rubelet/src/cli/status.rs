@@ -3,43 +3,87 @@
 use super::{
     agent::{Agent, CallError},
     failure::Failure,
+    print::Form,
     terminal::Terminal,
     url::Url,
 };
+use serde_json::{Value, json};
 
 /// Shows whether the node does its work, and what it waits for; exit code 0 if all is well
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct StatusArgs {}
+pub(crate) struct StatusArgs {
+    /// Form of the output
+    #[arg(short, long, value_enum)]
+    output: Option<Form>,
+}
 
-pub(super) async fn run(agent: &Agent, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+pub(super) async fn run(
+    agent: &Agent,
+    args: &StatusArgs,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), Failure> {
     let version = agent.get(&Url::new("/version")).await?;
     let url = Url::new("/readyz").with("verbose", "true");
     let (ready, report) = agent.report(&url).await?;
     let version = version["gitVersion"].as_str().unwrap_or("unknown");
-    terminal.print(format!("version: {version}\n{}", lines(&report)))?;
+    let report = Report::read(&report);
+    terminal.print(match args.output {
+        Some(form) => form.of(&report.document(version, ready)),
+        None => format!("version: {version}\n{}", report.lines()),
+    })?;
     if ready {
         return Ok(());
     }
     Err(CallError::Broken(anyhow::anyhow!("the node is not ready")).into())
 }
 
-/// The report of `/readyz?verbose` in words: what fails, and the line about all pods.
-fn lines(report: &str) -> String {
-    let mut text = String::new();
-    let mut failed = false;
-    for line in report.lines() {
-        if let Some((name, why)) = line
-            .strip_prefix("[-]")
-            .and_then(|line| line.split_once(" failed: "))
-        {
-            failed = true;
-            text.push_str(&format!("{name}: {why}\n"));
-        } else if !line.starts_with("[+]") && !line.starts_with("readyz check ") {
-            text.push_str(&format!("pods: {line}\n"));
+/// The report of `/readyz?verbose`.
+struct Report<'a> {
+    /// What fails, and why.
+    problems: Vec<(&'a str, &'a str)>,
+    /// About all pods, in words.
+    pods: Vec<&'a str>,
+}
+
+impl<'a> Report<'a> {
+    fn read(report: &'a str) -> Self {
+        let (mut problems, mut pods) = (Vec::new(), Vec::new());
+        for line in report.lines() {
+            let failed = line.strip_prefix("[-]");
+            if let Some(problem) = failed.and_then(|line| line.split_once(" failed: ")) {
+                problems.push(problem);
+            } else if !line.starts_with("[+]") && !line.starts_with("readyz check ") {
+                pods.push(line);
+            }
         }
+        Self { problems, pods }
     }
-    let ready = if failed { "no" } else { "yes" };
-    format!("ready: {ready}\n{text}")
+
+    fn lines(&self) -> String {
+        let ready = if self.problems.is_empty() {
+            "yes"
+        } else {
+            "no"
+        };
+        let mut text = format!("ready: {ready}\n");
+        for (name, why) in &self.problems {
+            text.push_str(&format!("{name}: {why}\n"));
+        }
+        for pods in &self.pods {
+            text.push_str(&format!("pods: {pods}\n"));
+        }
+        text
+    }
+
+    fn document(&self, version: &str, ready: bool) -> Value {
+        let problem = |(name, why): &(&str, &str)| json!({ "name": name, "message": why });
+        json!({
+            "version": version,
+            "ready": ready,
+            "problems": self.problems.iter().map(problem).collect::<Vec<_>>(),
+            "pods": self.pods.join("\n"),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -49,6 +93,7 @@ mod tests {
     #[test]
     fn what_fails_is_told_and_what_is_well_is_not() {
         let well = "[+]ping ok\n[+]node ok\n3/4 pods ready\nreadyz check passed\n";
+        let lines = |report| Report::read(report).lines();
         assert_eq!(lines(well), "ready: yes\npods: 3/4 pods ready\n");
         let waits = "[+]ping ok\n[-]node failed: waiting for the API server: no route\n\
                      0/0 pods ready, API server: no route\nreadyz check failed\n";
@@ -57,5 +102,8 @@ mod tests {
             "ready: no\nnode: waiting for the API server: no route\n\
              pods: 0/0 pods ready, API server: no route\n"
         );
+        let document = Report::read(waits).document("v1", false);
+        assert_eq!(document["problems"][0]["name"], "node");
+        assert_eq!(document["pods"], "0/0 pods ready, API server: no route");
     }
 }

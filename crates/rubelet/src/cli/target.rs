@@ -122,6 +122,30 @@ pub(super) fn parse(
     }
 }
 
+/// Splits `RESOURCE [NAME...]` or `RESOURCE/NAME...`.
+pub(super) fn parse_several(
+    resource: &str,
+    names: &[String],
+) -> Result<(Resource, Vec<String>), Failure> {
+    let (first, rest, inline) = match (resource.contains('/'), names) {
+        (true, rest) => (None, rest, true),
+        (false, [first, rest @ ..]) => (Some(first.as_str()), rest, false),
+        (false, []) => (None, names, false),
+    };
+    let (known, name) = parse(resource, first)?;
+    let mut found: Vec<String> = name.into_iter().collect();
+    for name in rest {
+        // Behind `pod/web`, a bare `db` may as well be the slip of somebody who meant one pod.
+        if inline && !name.contains('/') {
+            let message = format!("give names in one form, not {resource:?} and {name:?}");
+            return Err(Failure::Usage(message));
+        }
+        let (_, name) = parse(known.plural(), Some(name))?;
+        found.extend(name);
+    }
+    Ok((known, found))
+}
+
 /// Reads `NAME` or `pod/NAME` where only a pod can be meant.
 pub(super) fn parse_pod(name: &str) -> Result<&str, Failure> {
     match strip_kind(Resource::Pods, name)? {
@@ -241,6 +265,32 @@ mod tests {
             assert!(
                 matches!(parse(resource, name), Err(Failure::Usage(_))),
                 "{resource} {name:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn several_names_are_of_one_kind_and_in_one_form() {
+        let parsed = |resource: &str, names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            parse_several(resource, &names).map(|(_, names)| names)
+        };
+        for (resource, names, expected) in [
+            ("pods", &[] as &[&str], &[] as &[&str]),
+            ("pods", &["web", "db"], &["web", "db"]),
+            ("pod/web", &["po/db"], &["web", "db"]),
+            ("mf", &["a/b.yaml", "c.yaml"], &["a/b.yaml", "c.yaml"]),
+        ] {
+            assert_eq!(parsed(resource, names).expect(resource), expected);
+        }
+        for (resource, names) in [
+            ("pod/web", &["db"] as &[&str]),
+            ("pods", &["web", "event/x"]),
+            ("pods", &["web", ""]),
+        ] {
+            assert!(
+                matches!(parsed(resource, names), Err(Failure::Usage(_))),
+                "{resource} {names:?}"
             );
         }
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{
     agent::{Agent, CallError},
     failure::Failure,
-    print::document,
+    print::Form,
     terminal::Terminal,
     url::Url,
 };
@@ -16,13 +16,7 @@ use super::{
 pub(crate) struct VersionArgs {
     /// Form of the output
     #[arg(short, long, value_enum)]
-    output: Option<VersionOutput>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum VersionOutput {
-    Json,
-    Yaml,
+    output: Option<Form>,
 }
 
 pub(super) async fn run(
@@ -43,7 +37,7 @@ pub(super) async fn run(
             "clientVersion": { "rubelet": own, "kubernetes": kubernetes },
             "serverVersion": server,
         });
-        return terminal.print(document(&versions, output == VersionOutput::Yaml));
+        return terminal.print(output.of(&versions));
     }
     let agent = server["gitVersion"]
         .as_str()

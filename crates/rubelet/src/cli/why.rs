@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use super::{
     agent::Agent,
     failure::Failure,
-    print::document,
+    print::Form,
     target::{NamespaceArgs, PodArg, pod_url},
     terminal::{Terminal, visible},
 };
@@ -29,17 +29,9 @@ pub(crate) struct WhyArgs {
     pod: PodArg,
     #[command(flatten)]
     namespace: NamespaceArgs,
-    /// Form of the output
+    /// The whole explanation in this form
     #[arg(short, long, value_enum)]
-    output: Option<WhyOutput>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum WhyOutput {
-    /// The whole explanation as JSON
-    Json,
-    /// The whole explanation as YAML
-    Yaml,
+    output: Option<Form>,
 }
 
 pub(super) async fn run(
@@ -50,7 +42,7 @@ pub(super) async fn run(
     let pod = args.pod.find(agent, args.namespace.namespace()).await?;
     let answer = agent.get(&pod_url(&pod, "why")).await?;
     if let Some(output) = args.output {
-        return terminal.print(document(&answer, output == WhyOutput::Yaml));
+        return terminal.print(output.of(&answer));
     }
     let explanation: PodExplanation =
         serde_json::from_value(answer).context("the agent's explanation makes no sense")?;

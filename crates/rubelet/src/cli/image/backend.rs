@@ -3,7 +3,7 @@
 use std::{
     io,
     os::unix::net::UnixStream,
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
     sync::Arc,
 };
 
@@ -12,9 +12,13 @@ use rubelet_config::EmbeddedRuntime;
 use rubelet_cri::{CriResult, ImageLoader, ImageService, v1};
 use rubelet_cri_grpc::{CriClient, Timeouts};
 use rubelet_runtime::StoredImages;
+use serde_json::Value;
 
 use super::spec;
-use crate::{cli::failure::Failure, run::embedded};
+use crate::{
+    cli::{agent::Agent, failure::Failure, url::Url},
+    run::embedded,
+};
 
 /// Which runtime
 #[derive(Debug, Clone, clap::Args)]
@@ -31,20 +35,62 @@ pub(super) struct PlaceArgs {
 }
 
 impl PlaceArgs {
-    fn options(&self) -> EmbeddedRuntime {
-        let mut options = EmbeddedRuntime::default();
-        if let Some(root) = &self.runtime_root_dir {
-            options.root_dir.clone_from(root);
+    /// Where the images are: as it is said here, or as the running agent has it, or where they are
+    /// by default.
+    async fn options(&self, agent: &Agent) -> io::Result<Place> {
+        let given = [
+            &self.runtime_socket,
+            &self.runtime_root_dir,
+            &self.runtime_run_dir,
+        ];
+        if given.iter().all(|given| given.is_none()) {
+            // Nobody needs to run for this command.
+            let asked = agent.get(&Url::new("/configz")).await.ok();
+            return Ok(asked.map(|config| of_agent(&config)).unwrap_or_default());
         }
-        if let Some(run) = &self.runtime_run_dir {
-            options.run_dir.clone_from(run);
+        let mut place = Place::default();
+        let options = &mut place.options;
+        for (given, option) in [
+            (&self.runtime_root_dir, &mut options.root_dir),
+            (&self.runtime_run_dir, &mut options.run_dir),
+        ] {
+            if let Some(given) = given {
+                *option = path::absolute(given)?.to_string_lossy().into_owned();
+            }
         }
         if let Some(socket) = &self.runtime_socket {
             let path = socket.strip_prefix("unix://").unwrap_or(socket);
-            path.clone_into(&mut options.socket);
+            options.socket = path::absolute(path)?.to_string_lossy().into_owned();
+            place.only_socket = true;
         }
-        options
+        Ok(place)
     }
+}
+
+/// Where to look for images.
+#[derive(Default)]
+struct Place {
+    options: EmbeddedRuntime,
+    /// The socket is that of a runtime whose folder nobody knows.
+    only_socket: bool,
+}
+
+/// What the agent's configuration says.
+fn of_agent(config: &Value) -> Place {
+    let config = &config["kubeletconfig"];
+    let mut place = Place::default();
+    let endpoint = config["containerRuntimeEndpoint"].as_str();
+    if let Some(endpoint) = endpoint.filter(|endpoint| !endpoint.is_empty()) {
+        let path = endpoint.strip_prefix("unix://").unwrap_or(endpoint);
+        path.clone_into(&mut place.options.socket);
+        place.only_socket = true;
+        return place;
+    }
+    let runtime = &config["rubelet"]["runtime"];
+    if let Ok(options) = serde_json::from_value(runtime.clone()) {
+        place.options = options;
+    }
+    place
 }
 
 /// Somebody who has images.
@@ -59,8 +105,11 @@ enum Loader {
 }
 
 impl Backend {
-    pub(super) async fn open(place: &PlaceArgs) -> Result<Self, Failure> {
-        let options = place.options();
+    pub(super) async fn open(place: &PlaceArgs, agent: &Agent) -> Result<Self, Failure> {
+        let Place {
+            options,
+            only_socket,
+        } = place.options(agent).await?;
         let socket = options.socket_path().map(PathBuf::from);
         let refused = match &socket {
             Some(socket) => match UnixStream::connect(socket) {
@@ -70,7 +119,7 @@ impl Backend {
             None => io::ErrorKind::NotFound.into(),
         };
         let absent = [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused];
-        if place.runtime_socket.is_some() || !absent.contains(&refused.kind()) {
+        if only_socket || !absent.contains(&refused.kind()) {
             let socket = socket.unwrap_or_default();
             let error = anyhow!(refused)
                 .context(format!("no runtime can be reached on {}", socket.display()));
@@ -128,5 +177,35 @@ impl Backend {
             )
             .into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_agents_configuration_says_where_its_images_are() {
+        let options = EmbeddedRuntime {
+            root_dir: "/srv/rt".to_owned(),
+            run_dir: "/run/rt".to_owned(),
+            ..EmbeddedRuntime::default()
+        };
+        let own = json!({ "kubeletconfig": { "rubelet": { "runtime": options } } });
+        let place = of_agent(&own);
+        assert_eq!(place.options, options);
+        assert!(!place.only_socket);
+        let mut other = own;
+        let endpoint = "unix:///run/containerd/containerd.sock";
+        other["kubeletconfig"]["containerRuntimeEndpoint"] = endpoint.into();
+        let place = of_agent(&other);
+        let socket = place.options.socket_path();
+        assert_eq!(socket.as_deref(), Some("/run/containerd/containerd.sock"));
+        assert!(place.only_socket);
+        // An agent that does not tell has the default folders, as far as anybody knows.
+        let silent = of_agent(&json!({ "kubeletconfig": {} })).options;
+        assert_eq!(silent, EmbeddedRuntime::default());
     }
 }

@@ -220,6 +220,18 @@ fn nothing_found_says_where_something_is() {
 }
 
 #[test]
+fn several_names_are_shown_together_and_one_that_is_missing_is_told() {
+    let agent = agent();
+    assert_eq!(
+        agent.type_in("get pods worker web-n1 -o name").data(),
+        "pod/worker-n1\npod/web-n1\n"
+    );
+    let ended = agent.type_in("get pods web nothing -o name");
+    assert_eq!((ended.code, &*ended.out), (1, "pod/web-n1\n"));
+    assert!(ended.err.contains("\"nothing\" not found"), "{}", ended.err);
+}
+
+#[test]
 fn wrong_usage_has_its_own_exit_code() {
     let agent = agent();
     for (command, message) in [
@@ -228,7 +240,8 @@ fn wrong_usage_has_its_own_exit_code() {
         ("get pods -o xml", "invalid value 'xml'"),
         ("get pods --sort-by *", "is no field path"),
         ("get pods -n a -A", "cannot be used with"),
-        ("get pod/a b", "give one name"),
+        ("get pod/a b", "give names in one form"),
+        ("get pods a b -w", "give one name to follow"),
         ("describe events", "only pods can be described"),
         ("logs web --since 0s", "more than 0"),
         ("logs web --limit-bytes 0", "limit-bytes"),

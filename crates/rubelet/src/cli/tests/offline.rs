@@ -41,6 +41,16 @@ fn an_agent_that_does_not_run_is_one_clear_error() {
 }
 
 #[test]
+fn what_is_no_socket_is_said_to_be_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display();
+    assert_eq!(
+        type_at(folder.path(), "get pods").error(1),
+        format!("error: {path} is no socket; name the agent's with --socket\n")
+    );
+}
+
+#[test]
 fn something_else_on_the_socket_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("other.sock");
