@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use rubelet_testbed::cleanup::{mounts, processes};
 use rubelet_testbed::runtime::{Kind, VARIABLE};
 use rubelet_testbed::{
-    Agent, Containerd, Embedded, TestRuntime, clock, http, leftovers, packages, wait,
+    Agent, Containerd, Embedded, TestRuntime, clock, http, images, leftovers, packages, wait,
 };
 
 use crate::{cargo, workspace};
@@ -21,6 +21,9 @@ use narration::{show, step};
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The folder with the example pods.
 const EXAMPLES: &str = "examples";
+
+/// Their image.
+const EXAMPLE_IMAGE: &str = "docker.io/library/busybox:1.37";
 
 /// Runs the demo; an error when anything isn't as it should be.
 pub(crate) fn run() -> Result<()> {
@@ -161,7 +164,11 @@ fn copy_examples(root: &Path, agent: &Agent) -> Result<Vec<String>> {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.ends_with(".yaml") {
-            agent.write_manifest(&name, &std::fs::read_to_string(entry.path())?)?;
+            // No registry is asked here: the image was loaded into the runtime by another name.
+            let manifest = std::fs::read_to_string(entry.path())?;
+            let image = (EXAMPLE_IMAGE, images::BUSYBOX_IMAGE);
+            ensure!(manifest.contains(image.0), "{name} has another image");
+            agent.write_manifest(&name, &manifest.replace(image.0, image.1))?;
             names.push(name);
         }
     }
