@@ -4,17 +4,28 @@ use std::{
     collections::BTreeSet,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use async_trait::async_trait;
+use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 
 use crate::{
     Cidr, NetworkError, NetworkRequest, NetworkResult, NetworkSettings,
-    attachment::How,
+    attachment::{Attachment, How},
     attachments::{Attachments, check_id},
     bridge::BridgeNetwork,
-    plugins::{Configured, PluginNetwork},
+    plugins::{ConfigList, Configured, PluginNetwork},
 };
+
+/// How many pods that are gone plugins are told of at a time.
+const BURIALS: usize = 16;
+
+/// How long the plugins may take to free what no pod has. Pods that come meanwhile wait for it.
+const COLLECTING: Duration = Duration::from_secs(10);
+
+/// Pauses and tries until no pod is being added: then what no pod has is known.
+const QUIET: (Duration, u32) = (Duration::from_millis(500), 20);
 
 /// Puts pods on a network and takes them off it. Calls for different sandboxes may run at the same
 /// time; calls for one sandbox are made one after the other by the caller.
@@ -49,12 +60,20 @@ pub trait PodNetwork: Send + Sync {
     /// [`NetworkError::Broken`] with what is missing.
     async fn check(&self, request: &NetworkRequest) -> Result<(), NetworkError>;
 
-    /// Frees whatever belongs to sandboxes other than `live`: records, addresses, interfaces,
-    /// rules. To be called at start, before the first `add`. Tells what was freed.
+    /// Frees what belongs to sandboxes other than `live` and needs no plugin: records, addresses,
+    /// interfaces, rules. To be called at start, before the first `add`, with [`PodNetwork::bury`]
+    /// after it. Tells what was freed.
     ///
     /// # Errors
     /// What was left; everything else was freed.
     async fn reconcile(&self, live: &BTreeSet<String>) -> Result<Vec<String>, NetworkError>;
+
+    /// Lets plugins free what belongs to sandboxes that the last `reconcile` found dead. It may take
+    /// as long as the plugins do; other calls need not wait for it. Tells what was freed.
+    ///
+    /// # Errors
+    /// What was left; everything else was freed.
+    async fn bury(&self) -> Result<Vec<String>, NetworkError>;
 
     /// Sets the ranges that new pods get their addresses from; none means those of the settings.
     /// Pods that run keep theirs. Plugins with the capability `ipRanges` are told as well.
@@ -71,6 +90,8 @@ pub fn network(settings: NetworkSettings) -> Arc<dyn PodNetwork> {
     Arc::new(Network {
         settings: Arc::new(settings),
         parts: Mutex::default(),
+        dead: Mutex::default(),
+        adding: tokio::sync::RwLock::default(),
     })
 }
 
@@ -78,6 +99,11 @@ pub fn network(settings: NetworkSettings) -> Arc<dyn PodNetwork> {
 struct Network {
     settings: Arc<NetworkSettings>,
     parts: Mutex<Option<Parts>>,
+    /// What plugins have to be told of.
+    dead: Mutex<Vec<Attachment>>,
+    /// Shared by calls that add pods through plugins. Held alone while plugins free what no pod has:
+    /// they must not take a new pod for none.
+    adding: tokio::sync::RwLock<()>,
 }
 
 /// What works once the records were read.
@@ -127,6 +153,44 @@ impl Network {
             Err(error) => Configured::Broken(error.to_string()),
         }
     }
+
+    /// Lets the plugins free what no pod has, in a moment in which none is being added. Nobody queues
+    /// behind somebody who waits for that moment.
+    async fn collect_garbage(
+        &self,
+        plugins: &PluginNetwork,
+        list: &ConfigList,
+    ) -> Result<(), String> {
+        let (pause, tries) = QUIET;
+        for _ in 0..tries {
+            let Ok(_alone) = self.adding.try_write() else {
+                tokio::time::sleep(pause).await;
+                continue;
+            };
+            return match timeout(COLLECTING, plugins.collect_garbage(list)).await {
+                Ok(done) => done.map_err(|error| error.to_string()),
+                Err(_) => Err(format!(
+                    "the plugins of the network {} did not free what no pod has within {} s (GC)",
+                    list.name,
+                    COLLECTING.as_secs()
+                )),
+            };
+        }
+        Err("what no pod has was not looked for: pods were added all the time".to_owned())
+    }
+}
+
+/// What was freed, in words.
+fn buried(attachment: &Attachment) -> String {
+    format!("sandbox {} of pod {}", attachment.sandbox, attachment.pod)
+}
+
+fn outcome(freed: Vec<String>, left: &[String]) -> Result<Vec<String>, NetworkError> {
+    if left.is_empty() {
+        Ok(freed)
+    } else {
+        Err(NetworkError::Failed(left.join("; ")))
+    }
 }
 
 #[async_trait]
@@ -169,6 +233,7 @@ impl PodNetwork for Network {
         let on_bridge = match known.map(|attachment| attachment.how) {
             Some(How::Bridge(_)) => true,
             Some(How::Cni(plugged)) => {
+                let _shared = self.adding.read().await;
                 return parts.plugins.add_again(&request, plugged).await;
             }
             None => false,
@@ -178,6 +243,7 @@ impl PodNetwork for Network {
                 Configured::None => {}
                 Configured::Broken(why) => return Err(NetworkError::Failed(why)),
                 Configured::List(list) => {
+                    let _shared = self.adding.read().await;
                     return parts.plugins.add(&request, &list).await;
                 }
             }
@@ -228,10 +294,15 @@ impl PodNetwork for Network {
         let mut freed = parts.plugins.end_leftovers().await;
         let mut left = Vec::new();
         let mut on_bridge = false;
+        let mut dead = Vec::new();
         for attachment in parts.attachments.all() {
             let stays = live.contains(&attachment.sandbox);
             on_bridge |= stays && matches!(attachment.how, How::Bridge(_));
             if stays {
+                continue;
+            }
+            if matches!(attachment.how, How::Cni(_)) {
+                dead.push(attachment);
                 continue;
             }
             let gone = NetworkRequest {
@@ -239,13 +310,11 @@ impl PodNetwork for Network {
                 ..NetworkRequest::default()
             };
             match self.del(&gone).await {
-                Ok(()) => freed.push(format!(
-                    "sandbox {} of pod {}",
-                    attachment.sandbox, attachment.pod
-                )),
+                Ok(()) => freed.push(buried(&attachment)),
                 Err(error) => left.push(error.to_string()),
             }
         }
+        *self.dead.lock().unwrap_or_else(PoisonError::into_inner) = dead;
         let configured = self.configured().await;
         let bridge = Arc::clone(&parts.bridge);
         let live = live.clone();
@@ -259,16 +328,39 @@ impl PodNetwork for Network {
             Ok(more) => freed.extend(more),
             Err(error) => left.push(error.to_string()),
         }
-        if let Configured::List(list) = configured
-            && let Err(error) = parts.plugins.collect_garbage(&list).await
-        {
-            left.push(error.to_string());
+        outcome(freed, &left)
+    }
+
+    async fn bury(&self) -> Result<Vec<String>, NetworkError> {
+        let parts = self.parts().await?;
+        let dead = std::mem::take(&mut *self.dead.lock().unwrap_or_else(PoisonError::into_inner));
+        let turns = Arc::new(Semaphore::new(BURIALS));
+        let mut burials = JoinSet::new();
+        for attachment in dead {
+            let (plugins, turns) = (Arc::clone(&parts.plugins), Arc::clone(&turns));
+            burials.spawn(async move {
+                // It is never closed.
+                let _turn = turns.acquire().await;
+                let How::Cni(plugged) = &attachment.how else {
+                    return Ok(buried(&attachment));
+                };
+                let (sandbox, netns) = (&attachment.sandbox, &attachment.netns);
+                let done = plugins.del(sandbox, netns, plugged).await;
+                done.map(|()| buried(&attachment))
+            });
         }
-        if left.is_empty() {
-            Ok(freed)
-        } else {
-            Err(NetworkError::Failed(left.join("; ")))
+        let (mut freed, mut left) = (Vec::new(), Vec::new());
+        while let Some(done) = burials.join_next().await {
+            match done {
+                Ok(Ok(line)) => freed.push(line),
+                Ok(Err(error)) => left.push(error.to_string()),
+                Err(error) => left.push(error.to_string()),
+            }
         }
+        if let Configured::List(list) = self.configured().await {
+            left.extend(self.collect_garbage(&parts.plugins, &list).await.err());
+        }
+        outcome(freed, &left)
     }
 
     async fn set_pod_cidrs(&self, cidrs: &[Cidr]) -> Result<(), NetworkError> {

@@ -85,6 +85,7 @@ pub fn exec(exec: ExecLaunch<'_>) -> Result<Launching, LaunchError> {
     Ok(Launching {
         pid: child.pid,
         pidfd: child.pidfd,
+        prepares: false,
         reports,
         gate,
     })

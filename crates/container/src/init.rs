@@ -16,7 +16,7 @@ mod host;
 mod mounts;
 mod root;
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 
 use rubelet_host::cgroup::CgroupTarget;
 use rustix::{
@@ -78,14 +78,10 @@ impl Init<'_> {
         }
     }
 
-    /// The life of the process that prepares everything for an init in a user namespace, and forks
-    /// it. `hand_over` gets the init.
-    pub(crate) fn run_before_user_namespace(
-        self,
-        kept: BorrowedFd<'_>,
-        hand_over: impl FnOnce(clone::Child) -> Result<(), Failure>,
-    ) -> i32 {
-        let prepared = self.start_keeping(&[kept]).and_then(|()| {
+    /// The life of the process that prepares everything for an init in a user namespace, forks it, and
+    /// hands it over.
+    pub(crate) fn run_before_user_namespace(self) -> i32 {
+        let prepared = self.start().and_then(|()| {
             let mut gathered = Gathered::gather(&self)?;
             // The overlay is mounted by the host's root, in passing through a namespace of its own.
             enter_mount_namespace(UnshareFlags::NEWNS)?;
@@ -108,6 +104,13 @@ impl Init<'_> {
             PidPlan::Join(_) => {}
         }
         let own = self.plan.own;
+        let reporter = match self.reporter.twin() {
+            Ok(twin) => twin,
+            Err(error) => {
+                self.reporter.failed(&error.to_string());
+                return 1;
+            }
+        };
         let init = clone::fork(flags, None, || {
             let entered = become_root_inside().and_then(|()| enter_mount_namespace(own));
             match entered {
@@ -120,16 +123,19 @@ impl Init<'_> {
         });
         let handed = init
             .step(|| "cannot start the container's init")
-            .and_then(hand_over);
-        i32::from(handed.is_err())
+            .and_then(|child| {
+                let handed = reporter.init(child.pid, &child.pidfd);
+                handed.step(|| "cannot hand the container's init over")
+            });
+        if let Err(failure) = handed {
+            reporter.failed(&failure.0);
+            return 1;
+        }
+        0
     }
 
     /// What every process does first.
     fn start(&self) -> Result<(), Failure> {
-        self.start_keeping(&[])
-    }
-
-    fn start_keeping(&self, kept: &[BorrowedFd<'_>]) -> Result<(), Failure> {
         process::reset_signals();
         // Processes that are in the container already must not be able to trace this one.
         set_dumpable_behavior(DumpableBehavior::NotDumpable)
@@ -139,8 +145,7 @@ impl Init<'_> {
             false => self.cgroup.join_self(),
         };
         joined.step(|| "cannot join the container's cgroup")?;
-        let mut kept = kept.to_vec();
-        kept.extend(self.reporter.descriptors());
+        let mut kept = self.reporter.descriptors().to_vec();
         if let Standard::Files(files) = &self.standard {
             kept.extend(files.descriptors());
         }

@@ -14,14 +14,12 @@ use rustix::{
 };
 
 use crate::{
-    Gate, Joined, LaunchError, Report, Reports,
+    Gate, Joined, LaunchError, Reports,
     actor::Actor,
     init::{Init, Standard},
     plan::{PidPlan, Plan},
-    read_report,
-    report::{Reporter, channel, read_failure},
+    report::{Reporter, channel},
     standard::Files,
-    step::Step,
     sys::clone::{self, Child},
 };
 
@@ -98,14 +96,17 @@ pub struct Launching {
     pub pid: i32,
     /// The same process.
     pub pidfd: OwnedFd,
+    /// Whether it is not the init itself. It makes the init, which is a child of the caller too,
+    /// tells of it in [`Report::Init`](crate::Report::Init), and ends.
+    pub prepares: bool,
     /// What it has to tell; to be polled for readability.
     pub reports: Reports,
     /// Lets it execute its program. Dropped without being opened, the process ends.
     pub gate: Gate,
 }
 
-/// Forks the init of a container and returns at once. With a user namespace it returns when the
-/// sources of all mounts are open.
+/// Forks the init of a container and returns at once: what is mounted into it may be on a file system
+/// that does not answer. With a user namespace it forks the process that prepares the init.
 ///
 /// # Errors
 /// The specification can't be carried out, or the kernel refuses a new process.
@@ -132,15 +133,11 @@ pub fn launch(launch: Launch<'_>) -> Result<Launching, LaunchError> {
         cgroup,
         begins_inside: into.is_some(),
     };
-    let child = if init.plan.user.is_some() {
-        match launch_in_user_namespace(init, into)? {
-            Some(child) => child,
-            // It told why in its reports.
-            None => {
-                let why = read_failure(&mut reports);
-                return Err(LaunchError::Refused(why.unwrap_or_else(|| FORK.to_owned())));
-            }
-        }
+    let prepares = init.plan.user.is_some();
+    let child = if prepares {
+        reports.expect_init();
+        clone::fork(0, into, || init.run_before_user_namespace())
+            .map_err(|error| LaunchError::step(FORK, error))?
     } else {
         let (flags, join) = match &init.plan.pid {
             PidPlan::Same => (0, None),
@@ -159,6 +156,7 @@ pub fn launch(launch: Launch<'_>) -> Result<Launching, LaunchError> {
     Ok(Launching {
         pid: child.pid,
         pidfd: child.pidfd,
+        prepares,
         reports,
         gate,
     })
@@ -212,37 +210,5 @@ pub(crate) fn in_pid_namespace(
             "the container to be joined is not running".to_owned(),
         )),
         Err(error) => failed(FORK, error),
-    }
-}
-
-/// Forks the process that prepares everything; it forks the init, and hands it over.
-fn launch_in_user_namespace(
-    init: Init<'_>,
-    into: Option<BorrowedFd<'_>>,
-) -> Result<Option<Child>, LaunchError> {
-    let (mut reports, gate, hand) = open_channel()?;
-    let before = clone::fork(0, into, || {
-        let [socket, _] = hand.descriptors();
-        init.run_before_user_namespace(socket, |child| {
-            hand.warning(&child.pid.to_string());
-            hand.created(Some(&child.pidfd))
-                .step(|| "cannot hand the init over")
-        })
-    })
-    .map_err(|error| LaunchError::step(FORK, error))?;
-    drop((hand, gate));
-    let waited = clone::wait(&before);
-    waited.map_err(|error| LaunchError::step("cannot wait for a child", error))?;
-    let report = read_report(&mut reports);
-    match report.map_err(|error| LaunchError::step(FORK, error))? {
-        Some(Report::Created {
-            console: Some(pidfd),
-            warnings,
-        }) => {
-            let pid = warnings.first().and_then(|pid| pid.parse().ok());
-            let pid = pid.ok_or_else(|| LaunchError::Refused(FORK.to_owned()))?;
-            Ok(Some(Child { pid, pidfd }))
-        }
-        _ => Ok(None),
     }
 }

@@ -299,10 +299,14 @@ fn configure(wanted: &NamespacesWanted, made: &PodNamespaces) -> Result<(), Laun
     })
     .map_err(|error| LaunchError::step("cannot fork", error))?;
     drop((gate, reporter));
-    clone::wait(&child).map_err(|error| LaunchError::step("cannot wait for a child", error))?;
+    let worked = clone::wait(&child);
+    let worked = worked.map_err(|error| LaunchError::step("cannot wait for a child", error))?;
     match read_failure(&mut reports) {
         Some(text) => Err(LaunchError::Refused(text)),
-        None => Ok(()),
+        None if worked => Ok(()),
+        None => Err(LaunchError::Refused(
+            "the process that sets up the pod's namespaces was killed".to_owned(),
+        )),
     }
 }
 

@@ -18,6 +18,7 @@ use rustix::{
     pipe::{PipeFlags, pipe_with},
 };
 
+const INIT: u8 = b'i';
 const WARNING: u8 = b'w';
 const CREATED: u8 = b'c';
 const FAILED: u8 = b'f';
@@ -32,6 +33,14 @@ const LONGEST: usize = 4096;
 /// One thing a child tells.
 #[derive(Debug)]
 pub enum Report {
+    /// The init that another process has prepared, see [`crate::Launching::prepares`]. The first
+    /// report.
+    Init {
+        /// The process, as seen by the caller, whose child it is.
+        pid: i32,
+        /// The same process.
+        pidfd: OwnedFd,
+    },
     /// It is set up and waits at the gate.
     Created {
         /// The other end of its terminal, if one was asked for.
@@ -57,6 +66,10 @@ pub struct Reports {
     passed: bool,
     /// Whether the child itself told that it failed.
     told: bool,
+    /// Whether an init is to be handed over, which may speak before that.
+    expects_init: bool,
+    /// What it said.
+    kept: Option<Report>,
 }
 
 /// Holds a child back from executing its program.
@@ -84,6 +97,8 @@ pub(crate) fn channel() -> io::Result<(Reports, Gate, Reporter)> {
         created: false,
         passed: false,
         told: false,
+        expects_init: false,
+        kept: None,
     };
     let reporter = Reporter {
         socket: theirs,
@@ -105,6 +120,11 @@ impl AsFd for Reports {
 /// The descriptor can't be read.
 pub fn read_report(reports: &mut Reports) -> io::Result<Option<Report>> {
     loop {
+        if !reports.expects_init
+            && let Some(kept) = reports.kept.take()
+        {
+            return Ok(Some(kept));
+        }
         let Some((packet, console)) = receive(&reports.socket)? else {
             return Ok(None);
         };
@@ -113,11 +133,22 @@ pub fn read_report(reports: &mut Reports) -> io::Result<Option<Report>> {
         };
         let text = || String::from_utf8_lossy(text).into_owned();
         match *kind {
+            INIT => {
+                let (pid, pidfd) = text().parse().ok().zip(console).ok_or_else(|| {
+                    io::Error::new(io::ErrorKind::InvalidData, "an init without a number")
+                })?;
+                reports.expects_init = false;
+                return Ok(Some(Report::Init { pid, pidfd }));
+            }
             WARNING => reports.warnings.push(text()),
             CREATED => {
                 reports.created = true;
                 let warnings = std::mem::take(&mut reports.warnings);
-                return Ok(Some(Report::Created { console, warnings }));
+                let created = Report::Created { console, warnings };
+                if !reports.expects_init {
+                    return Ok(Some(created));
+                }
+                reports.kept = Some(created);
             }
             PASSED => reports.passed = true,
             FAILED => {
@@ -139,6 +170,11 @@ pub(crate) fn read_failure(reports: &mut Reports) -> Option<String> {
 }
 
 impl Reports {
+    /// From now on [`Report::Init`] comes before all that the init tells.
+    pub(crate) fn expect_init(&mut self) {
+        self.expects_init = true;
+    }
+
     fn ended(&self) -> Report {
         match (self.created, self.passed) {
             (_, true) => Report::Started,
@@ -205,15 +241,33 @@ impl Reporter {
         self.send(START_FAILED, text);
     }
 
+    /// The same for another process.
+    pub(crate) fn twin(&self) -> io::Result<Self> {
+        Ok(Self {
+            socket: self.socket.try_clone()?,
+            gate: self.gate.try_clone()?,
+        })
+    }
+
+    /// Hands an init over.
+    pub(crate) fn init(&self, pid: i32, pidfd: &OwnedFd) -> io::Result<()> {
+        self.pass(INIT, &pid.to_string(), Some(pidfd))
+    }
+
     /// Tells that everything is set up.
     pub(crate) fn created(&self, console: Option<&OwnedFd>) -> io::Result<()> {
+        self.pass(CREATED, "", console)
+    }
+
+    fn pass(&self, kind: u8, text: &str, file: Option<&OwnedFd>) -> io::Result<()> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
-        let fds = console.map(|console| [console.as_fd()]);
+        let fds = file.map(|file| [file.as_fd()]);
         if let Some(fds) = &fds {
             control.push(SendAncillaryMessage::ScmRights(fds));
         }
-        let packet = [IoSlice::new(&[CREATED])];
+        let kind = [kind];
+        let packet = [IoSlice::new(&kind), IoSlice::new(text.as_bytes())];
         sendmsg(&self.socket, &packet, &mut control, SendFlags::NOSIGNAL)?;
         Ok(())
     }
@@ -269,6 +323,19 @@ mod tests {
         drop(reporter);
         let report = read_report(&mut reports).unwrap();
         assert!(matches!(report, Some(Report::Started)), "{report:?}");
+    }
+
+    #[test]
+    fn an_init_is_known_before_what_it_tells() {
+        let (mut reports, gate, reporter) = channel().unwrap();
+        reports.expect_init();
+        reporter.created(None).unwrap();
+        assert!(read_report(&mut reports).unwrap().is_none());
+        reporter.init(7, &gate.pipe).unwrap();
+        let report = read_report(&mut reports).unwrap();
+        assert!(matches!(report, Some(Report::Init { pid: 7, .. })));
+        let report = read_report(&mut reports).unwrap();
+        assert!(matches!(report, Some(Report::Created { .. })));
     }
 
     #[test]

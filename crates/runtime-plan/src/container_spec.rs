@@ -16,11 +16,43 @@ use rubelet_oci::{Linux, Namespace, NamespaceKind, Root, Seccomp, Spec};
 
 use crate::{Refusal, capability::CapSet, host::CgroupLayout, profile, resources, seccomp, userns};
 
+/// A specification, and which filter of system calls goes with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Built {
+    /// The specification. The default filter is not in it: it names hundreds of calls, which nobody
+    /// reads who has it compiled already.
+    pub spec: Spec,
+    /// The filter.
+    pub filter: Filter,
+}
+
+/// The filter of system calls of a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filter {
+    /// None.
+    Unconfined,
+    /// [`seccomp::runtime_default`] for that bounding set.
+    Default(CapSet),
+    /// What is in the specification.
+    Profile,
+}
+
+impl Built {
+    /// The specification with every filter in it, for runtimes that compile it themselves.
+    #[must_use]
+    pub fn whole(mut self, arch: seccomp::Arch) -> Spec {
+        if let Filter::Default(capabilities) = self.filter {
+            self.spec.linux.seccomp = Some(seccomp::runtime_default(&capabilities, arch));
+        }
+        self.spec
+    }
+}
+
 /// Builds the specification.
 ///
 /// # Errors
 /// Something that is asked for can't be given.
-pub fn build(input: &SpecInput<'_>) -> Result<Spec, Refusal> {
+pub fn build(input: &SpecInput<'_>) -> Result<Built, Refusal> {
     let container = input.container;
     refuse_what_is_missing(container)?;
     let empty = v1::LinuxContainerSecurityContext::default();
@@ -48,7 +80,7 @@ pub fn build(input: &SpecInput<'_>) -> Result<Spec, Refusal> {
     let caps = process.capabilities.as_ref().map_or(CapSet::EMPTY, |sets| {
         CapSet::of(sets.bounding.iter().map(String::as_str))
     });
-    let filter = filter(input, security, caps)?;
+    let (filter, profile) = filter(input, security, caps)?;
     let paths = |list: &[String]| {
         if security.privileged {
             Vec::new()
@@ -56,38 +88,6 @@ pub fn build(input: &SpecInput<'_>) -> Result<Spec, Refusal> {
             list.to_vec()
         }
     };
-    let (uid_mappings, gid_mappings) =
-        mappings.map_or_else(Default::default, |mappings| (mappings.uids, mappings.gids));
-    Ok(Spec {
-        oci_version: rubelet_oci::VERSION.to_owned(),
-        process,
-        root: Root {
-            path: input.rootfs.to_owned(),
-            readonly: security.readonly_rootfs,
-        },
-        hostname: String::new(),
-        domainname: String::new(),
-        mounts: mounts.mounts,
-        annotations: annotations(input),
-        linux: Linux {
-            namespaces,
-            uid_mappings,
-            gid_mappings,
-            devices,
-            cgroups_path: Some(input.cgroup.oci()),
-            resources: Some(resources),
-            rootfs_propagation: mounts.root_propagation.to_owned(),
-            seccomp: filter,
-            sysctl: Default::default(),
-            masked_paths: paths(&security.masked_paths),
-            readonly_paths: paths(&security.readonly_paths),
-            mount_label: String::new(),
-        },
-    })
-}
-
-/// Parts of the CRI that this runtime does not have. Told at once, not in the middle of a start.
-fn refuse_what_is_missing(container: &v1::ContainerConfig) -> Result<(), Refusal> {
     if let Some(device) = container.cdi_devices.first() {
         return Err(Refusal::new(
             "cdi_devices",
@@ -107,6 +107,39 @@ fn refuse_what_is_missing(container: &v1::ContainerConfig) -> Result<(), Refusal
             "this runtime does not read CDI specifications; use containerd for such pods",
         ));
     }
+    let (uid_mappings, gid_mappings) =
+        mappings.map_or_else(Default::default, |mappings| (mappings.uids, mappings.gids));
+    let spec = Spec {
+        oci_version: rubelet_oci::VERSION.to_owned(),
+        process,
+        root: Root {
+            path: input.rootfs.to_owned(),
+            readonly: security.readonly_rootfs,
+        },
+        hostname: String::new(),
+        domainname: String::new(),
+        mounts: mounts.mounts,
+        annotations: annotations(input),
+        linux: Linux {
+            namespaces,
+            uid_mappings,
+            gid_mappings,
+            devices,
+            cgroups_path: Some(input.cgroup.oci()),
+            resources: Some(resources),
+            rootfs_propagation: mounts.root_propagation.to_owned(),
+            seccomp: profile,
+            sysctl: Default::default(),
+            masked_paths: paths(&security.masked_paths),
+            readonly_paths: paths(&security.readonly_paths),
+            mount_label: String::new(),
+        },
+    };
+    Ok(Built { spec, filter })
+}
+
+/// Parts of the CRI that this runtime does not have. Told at once, not in the middle of a start.
+fn refuse_what_is_missing(container: &v1::ContainerConfig) -> Result<(), Refusal> {
     if container.windows.is_some() {
         return Err(Refusal::new("windows", "this is a runtime for Linux"));
     }
@@ -180,13 +213,10 @@ fn filter(
     input: &SpecInput<'_>,
     security: &v1::LinuxContainerSecurityContext,
     capabilities: CapSet,
-) -> Result<Option<Seccomp>, Refusal> {
+) -> Result<(Filter, Option<Seccomp>), Refusal> {
     match profile::seccomp(security, input.host)? {
-        profile::Seccomp::Unconfined => Ok(None),
-        profile::Seccomp::RuntimeDefault => Ok(Some(seccomp::runtime_default(
-            &capabilities,
-            input.host.arch,
-        ))),
+        profile::Seccomp::Unconfined => Ok((Filter::Unconfined, None)),
+        profile::Seccomp::RuntimeDefault => Ok((Filter::Default(capabilities), None)),
         profile::Seccomp::Localhost(path) => {
             let Some(text) = input.seccomp_profile else {
                 return Err(Refusal::new(
@@ -200,7 +230,7 @@ fn filter(
                 kernel: input.host.kernel,
             };
             seccomp::localhost(text, &circumstances)
-                .map(Some)
+                .map(|profile| (Filter::Profile, Some(profile)))
                 .map_err(|refusal| {
                     Refusal::new(
                         refusal.field,

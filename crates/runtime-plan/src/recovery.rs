@@ -142,6 +142,9 @@ pub enum Step {
 /// A step and why it is taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
+    /// Whose sandbox it is about; empty where nobody knows. Steps of different sandboxes don't wait
+    /// for each other; those of one are taken in their order.
+    pub sandbox: String,
     /// What to do.
     pub step: Step,
     /// Why, for people to read.

@@ -4,6 +4,7 @@ pub(crate) mod bundle;
 pub(crate) mod create;
 pub(crate) mod end;
 pub(crate) mod exec;
+pub(crate) mod filters;
 pub(crate) mod remove;
 pub(crate) mod scope;
 pub(crate) mod start;

@@ -19,9 +19,10 @@ use tokio::sync::Semaphore;
 
 use crate::{
     clock,
-    container::{Container, note_exit},
+    container::{Container, filters::DefaultFilters, note_exit},
     events::EventHub,
     fault::{Fault, Outcome},
+    host_paths::HostPaths,
     kept::{self, KeptContainer, KeptSandbox},
     layout::Layout,
     link::ShimLink,
@@ -53,6 +54,8 @@ pub(crate) struct Engine {
     pub(crate) events: EventHub,
     pub(crate) table: Arc<Table>,
     pub(crate) threads: Semaphore,
+    pub(crate) filters: DefaultFilters,
+    pub(crate) paths: Arc<HostPaths>,
     /// Ends with the runtime.
     pub(crate) _ownership: Ownership,
 }

@@ -25,6 +25,7 @@ mod facts;
 mod fault;
 mod handler;
 mod host_devices;
+mod host_paths;
 mod identifier;
 mod image_service;
 mod kept;

@@ -6,9 +6,11 @@ mod apply;
 mod look;
 pub(crate) mod shims;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use rubelet_base::cgroup::CgroupPath;
 use rubelet_runtime_plan::recovery::{self, Found};
+use tokio::task::JoinSet;
 
 use crate::{
     clock,
@@ -25,15 +27,20 @@ pub(crate) struct Known {
     pub(crate) containers: BTreeMap<String, Arc<Container>>,
 }
 
-/// Brings everything in order. A single thing that can't be is logged and found again by the next
-/// start.
+/// How long the start waits until everything is in order. What takes longer hangs, mostly on a network
+/// plugin or a dead disk; the pods that it doesn't concern need not wait for that.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Brings everything in order, as far as that is done soon; the rest goes on behind the caller's back,
+/// each sandbox held until it is done. A single thing that can't be brought in order is logged and
+/// found again by the next start.
 ///
 /// # Errors
 /// The records can't be read: nothing may be removed then.
 pub(crate) async fn recover(engine: &Arc<Engine>) -> Outcome<()> {
-    let known = load(engine).await?;
+    let known = Arc::new(load(engine).await?);
     let folders = look::folders(engine).await?;
-    let shims = shims::connect(engine, &known, folders.keys()).await;
+    let mut shims = shims::connect(engine, &known, folders.keys()).await;
     let seen = look::look(engine, &known, &folders).await?;
 
     let records: BTreeMap<_, _> = known
@@ -70,14 +77,60 @@ pub(crate) async fn recover(engine: &Arc<Engine>) -> Outcome<()> {
         snapshots: engine.images.snapshots(),
     });
     drop((records, containers));
-    for (container, cgroup) in seen.orphans {
-        tracing::info!(container, %cgroup, "kills and removes the cgroup of a container without a record");
-        if let Err(fault) = engine.clear_cgroup(&cgroup).await {
-            tracing::warn!(container, %fault, "a leftover stays");
+    // Before anybody is added. What has a record is freed with its sandbox, below.
+    let on_network = |sandbox: &Arc<Sandbox>| sandbox.record().network_held;
+    let mut kept = plan.ready;
+    let recorded = known.sandboxes.iter();
+    kept.extend(
+        recorded
+            .filter(|(_, sandbox)| on_network(sandbox))
+            .map(|(id, _)| id.clone()),
+    );
+    tell(engine.network.reconcile(&kept).await);
+    let (adopted, others) = apply::adopt(&known, &mut shims, plan.steps);
+    tracing::info!(
+        pods = adopted,
+        steps = others.len(),
+        sandboxes = known.sandboxes.len(),
+        "takes over what earlier runs left"
+    );
+    let work = {
+        let engine = Arc::clone(engine);
+        async move {
+            // While their bundles are there, which name them.
+            kill_orphans(&engine, seen.orphans).await;
+            apply::apply(&engine, &known, shims, others).await;
+            tell(engine.network.bury().await);
         }
+    };
+    if tokio::time::timeout(PATIENCE, tokio::spawn(work))
+        .await
+        .is_err()
+    {
+        tracing::warn!(
+            "what earlier runs left is not yet in order; the runtime serves, and goes on with it"
+        );
     }
-    let (adopted, others) = apply::apply(engine, &known, shims, plan.steps).await;
-    match engine.network.reconcile(&plan.ready).await {
+    Ok(())
+}
+
+/// Kills containers without a record.
+async fn kill_orphans(engine: &Arc<Engine>, orphans: BTreeMap<String, CgroupPath>) {
+    let mut killing = JoinSet::new();
+    for (container, cgroup) in orphans {
+        tracing::info!(container, %cgroup, "kills and removes the cgroup of a container without a record");
+        let engine = Arc::clone(engine);
+        killing.spawn(async move {
+            if let Err(fault) = engine.clear_cgroup(&cgroup).await {
+                tracing::warn!(container, %fault, "a leftover stays");
+            }
+        });
+    }
+    killing.join_all().await;
+}
+
+fn tell(done: Result<Vec<String>, rubelet_cni::NetworkError>) {
+    match done {
         Ok(freed) => {
             for freed in freed {
                 tracing::info!(freed, "removed a leftover of the network");
@@ -85,13 +138,6 @@ pub(crate) async fn recover(engine: &Arc<Engine>) -> Outcome<()> {
         }
         Err(error) => tracing::warn!(%error, "a leftover of the network stays"),
     }
-    tracing::info!(
-        pods = adopted,
-        steps = others,
-        sandboxes = engine.table.sandboxes().len(),
-        "took over what earlier runs left"
-    );
-    Ok(())
 }
 
 /// Reads all records, and makes objects of them that callers will know.

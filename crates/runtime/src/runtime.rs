@@ -96,6 +96,8 @@ impl EmbeddedRuntime {
             events: EventHub::default(),
             table: Arc::new(Table::default()),
             threads: Semaphore::new(THREADS),
+            filters: Default::default(),
+            paths: Default::default(),
             _ownership: ownership,
             layout,
             settings,

@@ -239,6 +239,36 @@ fn rules_come_back_when_somebody_flushes_them() {
     });
 }
 
+/// As `nft` shows it, where that program is: not every kernel has SCTP itself.
+#[test]
+fn ports_of_sctp_are_translated_as_others() {
+    World::run(&["10.99.0.0/16", "fd99::/64"], async |world| {
+        let network = world.network();
+        let port = PortMapping {
+            protocol: Protocol::Sctp,
+            ..tcp(9899, 36412)
+        };
+        let pod = Pod::add_with(&network, "core", vec![port]).await;
+        let shown = || {
+            let mut nft = std::process::Command::new("nft");
+            nft.args(["list", "table", "inet", crate::world::BRIDGE]);
+            nft.output()
+                .map(|shown| String::from_utf8(shown.stdout).unwrap())
+        };
+        let Ok(text) = shown() else {
+            return;
+        };
+        for line in [
+            "elements = { sctp . 9899 : 10.99.0.2 . 36412 }",
+            "elements = { sctp . 9899 : fd99::2 . 36412 }",
+        ] {
+            assert!(text.contains(line), "{line} is missing in\n{text}");
+        }
+        network.del(&pod.request).await.unwrap();
+        assert!(!shown().unwrap().contains("sctp"));
+    });
+}
+
 /// What `nft` shows, where that program is.
 #[test]
 fn the_rules_read_as_they_are_meant() {

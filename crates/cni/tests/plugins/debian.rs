@@ -91,6 +91,7 @@ fn pods_come_and_go_by_the_reference_plugins() {
             .reconcile(&std::collections::BTreeSet::new())
             .await
             .unwrap();
+        network.bury().await.unwrap();
         assert!(!reserved("10.98.0.2") && !reserved("10.98.0.3"));
     });
 }

@@ -317,7 +317,8 @@ fn after_a_reboot_plugins_are_told_that_there_is_no_namespace() {
         .unwrap();
         calls(&world);
         let network = world.network();
-        let freed = network.reconcile(&live(&[&alive, &other])).await.unwrap();
+        network.reconcile(&live(&[&alive, &other])).await.unwrap();
+        let freed = network.bury().await.unwrap();
         assert!(
             freed.iter().any(|line| line.contains("default/web")),
             "{freed:?}"

@@ -79,13 +79,15 @@ pub(crate) fn fork(
     }
 }
 
-/// Waits for a child to end and reaps it.
-pub(crate) fn wait(child: &Child) -> io::Result<()> {
+/// Waits for a child to end and reaps it; whether it ended with 0.
+pub(crate) fn wait(child: &Child) -> io::Result<bool> {
     use rustix::process::{WaitId, WaitIdOptions, waitid};
     use std::os::fd::AsFd;
     loop {
         match waitid(WaitId::PidFd(child.pidfd.as_fd()), WaitIdOptions::EXITED) {
-            Ok(_) => return Ok(()),
+            Ok(ended) => {
+                return Ok(ended.is_some_and(|ended| ended.exit_status() == Some(0)));
+            }
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

@@ -14,7 +14,8 @@ pub(crate) fn up() -> io::Result<()> {
     // SAFETY: all zero bytes are a valid `ifreq`.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
-        *to = from.cast_signed();
+        // Bytes of C have a sign on x86 and none on ARM.
+        *to = libc::c_char::from_ne_bytes([*from]);
     }
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
     // SAFETY: SIOCSIFFLAGS reads an `ifreq`, whose name ends with a zero byte.

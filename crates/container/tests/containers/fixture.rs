@@ -152,14 +152,15 @@ impl Place {
     pub(crate) fn start(&self, spec: &Spec, namespaces: Joined<'_>) -> Running {
         let (stdio, ends) = pipes();
         let launching = self.launch(spec, stdio, namespaces, None).unwrap();
-        let mut running = Running {
-            pidfd: launching.pidfd,
-            pid: launching.pid,
-            ends,
-        };
+        let gate = launching.gate;
         let mut reports = launching.reports;
+        let (pid, pidfd) = match launching.prepares {
+            false => (launching.pid, launching.pidfd),
+            true => init(&mut reports, &launching.pidfd).unwrap(),
+        };
+        let mut running = Running { pidfd, pid, ends };
         created(&mut reports).unwrap();
-        open_gate(launching.gate);
+        open_gate(gate);
         started(&mut reports).unwrap();
         let mut byte = [0];
         // What such containers say first.
@@ -284,7 +285,8 @@ pub(crate) fn started(reports: &mut Reports) -> Result<(), String> {
 /// Lets a process run to its end.
 pub(crate) fn finish(launching: Launching, ends: Ends) -> Result<Outcome, String> {
     let Launching {
-        pidfd,
+        mut pidfd,
+        prepares,
         mut reports,
         gate,
         ..
@@ -295,6 +297,9 @@ pub(crate) fn finish(launching: Launching, ends: Ends) -> Result<Outcome, String
         mut stderr,
     } = ends;
     drop(stdin);
+    if prepares {
+        pidfd = init(&mut reports, &pidfd)?.1;
+    }
     let result = created(&mut reports).and_then(|(_, warnings)| {
         open_gate(gate);
         started(&mut reports)?;
@@ -311,6 +316,17 @@ pub(crate) fn finish(launching: Launching, ends: Ends) -> Result<Outcome, String
         stdout: out,
         stderr: errors,
     })
+}
+
+/// The init that another process prepares, which is reaped.
+fn init(reports: &mut Reports, preparing: &OwnedFd) -> Result<(i32, OwnedFd), String> {
+    let report = next(reports);
+    waitid(WaitId::PidFd(preparing.as_fd()), WaitIdOptions::EXITED).unwrap();
+    match report {
+        Report::Init { pid, pidfd } => Ok((pid, pidfd)),
+        Report::Failed(why) => Err(why),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// A specification as the CRI gives it for a plain container.

@@ -90,7 +90,7 @@ impl Asked {
             additional_gids: vec![8, 9],
             home: "/home/seven".into(),
         };
-        build(&SpecInput {
+        let built = build(&SpecInput {
             id: "c1",
             sandbox_id: "s1",
             sandbox: &self.sandbox,
@@ -112,7 +112,8 @@ impl Asked {
             host_devices: &self.host_devices,
             seccomp_profile: self.profile,
             apparmor_profiles: &[],
-        })
+        });
+        Ok(built?.whole(self.host.arch))
     }
 
     fn refused(&self) -> String {
@@ -453,7 +454,8 @@ fn profiles_and_limits_arrive_in_the_specification() {
     assert_eq!(spec.linux.masked_paths, ["/proc/kcore"]);
     assert_eq!(spec.process.oom_score_adj, Some(900));
     assert_eq!(spec.linux.resources.unwrap().cpu.unwrap().shares, Some(100));
-    assert!(spec.linux.seccomp.is_some());
+    let filter = spec.linux.seccomp.unwrap();
+    assert_eq!(filter.default_action, rubelet_oci::Action::Errno);
     asked.security().seccomp = Some(v1::SecurityProfile {
         profile_type: v1::security_profile::ProfileType::Localhost.into(),
         localhost_ref: "/profiles/mine.json".into(),

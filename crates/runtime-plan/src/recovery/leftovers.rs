@@ -14,24 +14,43 @@ pub(super) fn leftovers(found: &Found<'_>, steps: &mut Steps) {
     run_folders(found, steps);
     for container in &found.snapshots {
         if !keeps_files(found, container) {
+            let sandbox = keeper_of(found, container);
             let container = container.clone();
-            steps.add(Step::RemoveSnapshot { container }, NOBODY);
+            steps.add(sandbox, Step::RemoveSnapshot { container }, NOBODY);
         }
     }
+}
+
+/// The sandbox in which a container may still run; empty if there is none.
+fn keeper_of<'a>(found: &'a Found<'_>, container: &str) -> &'a str {
+    if let Some(record) = found.containers.get(container) {
+        return &record.sandbox_id;
+    }
+    let mut shims = found.shims.iter();
+    let shim = shims.find(|(_, containers)| containers.contains_key(container));
+    let mut folders = found.folders.iter();
+    let folder = folders.find(|(_, bundles)| bundles.iter().any(|bundle| bundle == container));
+    let sandbox = shim.map(|(id, _)| id).or(folder.map(|(id, _)| id));
+    sandbox.map_or("", String::as_str)
 }
 
 /// Supervisors whose sandbox is not adopted, and containers of others that nobody knows.
 fn shims(found: &Found<'_>, steps: &mut Steps) {
     for (sandbox, containers) in &found.shims {
         if !is_adopted(found, sandbox) {
-            let sandbox = sandbox.clone();
-            steps.add(Step::EndShim { sandbox }, NOBODY);
+            let step = Step::EndShim {
+                sandbox: sandbox.clone(),
+            };
+            steps.add(sandbox, step, NOBODY);
             continue;
         }
         for container in containers.keys() {
             if !belongs(found, sandbox, container) {
-                let (sandbox, container) = (sandbox.clone(), container.clone());
-                steps.add(Step::DeleteInShim { sandbox, container }, NOBODY);
+                let step = Step::DeleteInShim {
+                    sandbox: sandbox.clone(),
+                    container: container.clone(),
+                };
+                steps.add(sandbox, step, NOBODY);
             }
         }
     }
@@ -40,6 +59,7 @@ fn shims(found: &Found<'_>, steps: &mut Steps) {
             && let Ok(cgroup) = found.shim_cgroup.join(name)
         {
             steps.add(
+                sandbox_of(name),
                 Step::KillCgroup(cgroup),
                 "the sandbox of that supervisor is not ready",
             );
@@ -65,7 +85,8 @@ fn mounts(found: &Found<'_>, steps: &mut Steps) {
         let used = is_adopted(found, sandbox)
             && container.is_none_or(|container| belongs(found, sandbox, container));
         if !used {
-            steps.add(Step::Unmount(path.clone()), "nothing uses it any more");
+            let why = "nothing uses it any more";
+            steps.add(sandbox, Step::Unmount(path.clone()), why);
         }
     }
 }
@@ -74,13 +95,13 @@ fn run_folders(found: &Found<'_>, steps: &mut Steps) {
     for (sandbox, bundles) in &found.folders {
         if matches!(fate_of(found, sandbox), Fate::Discard(_)) {
             let folder = folders::sandbox(found.run, sandbox);
-            steps.add(Step::RemoveFolder(folder), NOBODY);
+            steps.add(sandbox, Step::RemoveFolder(folder), NOBODY);
             continue;
         }
         for container in bundles {
             if !belongs(found, sandbox, container) {
                 let folder = folders::container(found.run, sandbox, container);
-                steps.add(Step::RemoveFolder(folder), NOBODY);
+                steps.add(sandbox, Step::RemoveFolder(folder), NOBODY);
             }
         }
     }

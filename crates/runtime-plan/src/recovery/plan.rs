@@ -28,7 +28,7 @@ pub(super) struct Steps {
 const KINDS: usize = 8;
 
 impl Steps {
-    pub(super) fn add(&mut self, step: Step, why: &'static str) {
+    pub(super) fn add(&mut self, sandbox: &str, step: Step, why: &'static str) {
         let kind = match step {
             Step::Adopt { .. } => 0,
             Step::EndShim { .. } | Step::DeleteInShim { .. } => 1,
@@ -39,7 +39,8 @@ impl Steps {
             Step::RemoveFolder(_) | Step::RemoveSnapshot { .. } => 6,
             Step::RemoveContainer { .. } | Step::RemoveSandbox { .. } => 7,
         };
-        let planned = super::Planned { step, why };
+        let sandbox = sandbox.to_owned();
+        let planned = super::Planned { sandbox, step, why };
         if !self.kinds[kind]
             .iter()
             .any(|known| known.step == planned.step)
@@ -63,6 +64,7 @@ pub fn plan(found: &Found<'_>) -> Recovery {
             Fate::Adopt => {
                 ready.insert(record.id.clone());
                 steps.add(
+                    &record.id,
                     Step::Adopt {
                         sandbox: record.id.clone(),
                     },
@@ -116,16 +118,16 @@ fn end(
 ) {
     let sandbox = || record.id.clone();
     if found.shims.contains_key(&record.id) {
-        steps.add(Step::EndShim { sandbox: sandbox() }, why);
+        steps.add(&record.id, Step::EndShim { sandbox: sandbox() }, why);
     }
     if record.phase == SandboxPhase::Ready {
-        steps.add(Step::MarkNotReady { sandbox: sandbox() }, why);
+        steps.add(&record.id, Step::MarkNotReady { sandbox: sandbox() }, why);
     }
     if record.network_held {
-        steps.add(Step::FreeNetwork { sandbox: sandbox() }, why);
+        steps.add(&record.id, Step::FreeNetwork { sandbox: sandbox() }, why);
     }
     if matches!(fate, Fate::Discard(_)) {
-        steps.add(Step::RemoveSandbox { sandbox: sandbox() }, why);
+        steps.add(&record.id, Step::RemoveSandbox { sandbox: sandbox() }, why);
     }
 }
 
@@ -144,10 +146,15 @@ fn container(found: &Found<'_>, record: &ContainerRecord, steps: &mut Steps) {
     if let Some(why) = gone {
         if fate == Fate::Adopt && seen.is_some() {
             let (sandbox, container) = (record.sandbox_id.clone(), record.id.clone());
-            steps.add(Step::DeleteInShim { sandbox, container }, why);
+            steps.add(
+                &record.sandbox_id,
+                Step::DeleteInShim { sandbox, container },
+                why,
+            );
         }
         kill(found, record, why, steps);
         steps.add(
+            &record.sandbox_id,
             Step::RemoveContainer {
                 container: record.id.clone(),
             },
@@ -175,11 +182,13 @@ fn container(found: &Found<'_>, record: &ContainerRecord, steps: &mut Steps) {
                     pid: *pid,
                     started_at: *started_at,
                 };
-                steps.add(step, "its supervisor says that it runs");
+                let why = "its supervisor says that it runs";
+                steps.add(&record.sandbox_id, step, why);
             }
         }
         (Fate::Adopt, _, Some(SeenContainer::Exited(exit))) => {
             steps.add(
+                &record.sandbox_id,
                 Step::MarkExited {
                     container: record.id.clone(),
                     exit: exit.clone(),
@@ -195,6 +204,7 @@ fn container(found: &Found<'_>, record: &ContainerRecord, steps: &mut Steps) {
             kill(found, record, why, steps);
             if phase != ContainerPhase::Exited {
                 steps.add(
+                    &record.sandbox_id,
                     Step::MarkExited {
                         container: record.id.clone(),
                         exit: last_words(found, record),
@@ -216,7 +226,7 @@ fn kill(found: &Found<'_>, record: &ContainerRecord, why: &'static str, steps: &
     if record.boot_id == found.boot_id
         && let Ok(cgroup) = CgroupPath::parse(&record.cgroup)
     {
-        steps.add(Step::KillCgroup(cgroup), why);
+        steps.add(&record.sandbox_id, Step::KillCgroup(cgroup), why);
     }
 }
 

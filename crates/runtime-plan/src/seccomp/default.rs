@@ -111,6 +111,12 @@ const PERSONALITIES: [u64; 5] = [0, 0x8, 0x2_0000, 0x2_0008, 0xffff_ffff];
 const CLONE_NAMESPACES: u64 = 0x7e02_0000;
 const ENOSYS: u32 = 38;
 
+/// Those of a bounding set on which the default profile depends: with the same ones it is the same.
+#[must_use]
+pub fn deciding(capabilities: CapSet) -> CapSet {
+    capabilities.intersection(CapSet::of(NEEDS.iter().map(|(capability, _)| *capability)))
+}
+
 /// The default profile for a container with that bounding set.
 #[must_use]
 pub fn runtime_default(capabilities: &CapSet, arch: Arch) -> Seccomp {
@@ -199,6 +205,17 @@ mod tests {
             .chain(needed.flat_map(|(_, calls)| calls.iter()));
         for name in held {
             assert!(known.contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn capabilities_that_decide_nothing_make_no_other_profile() {
+        for name in rubelet_oci::CAPABILITIES {
+            let set = CapSet::of([name]);
+            let profile = |set| runtime_default(&set, Arch::X86_64);
+            let is_same = profile(set) == profile(CapSet::EMPTY);
+            assert_eq!(deciding(set) == CapSet::EMPTY, is_same, "{name}");
+            assert_eq!(profile(deciding(set)), profile(set), "{name}");
         }
     }
 }

@@ -11,7 +11,7 @@ use std::{
 use rubelet_images::RootfsLayers;
 use rubelet_oci::{LinuxResources, Spec};
 use rubelet_runtime_plan::{
-    container_spec::{self, Namespaces, Placement, PodFiles, SpecInput},
+    container_spec::{self, Built, Filter, Namespaces, Placement, PodFiles, SpecInput},
     profile,
     record::UserRecord,
     seccomp,
@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     apparmor,
-    engine::{Engine, unbounded},
+    engine::Engine,
     fault::{Fault, Outcome},
     handler::Handler,
     host_devices,
@@ -67,7 +67,8 @@ pub(super) async fn prepare(making: &Making, layers: &RootfsLayers) -> Outcome<P
     };
     let security = security(&making.config);
     let user = user::resolve(accounts, &making.image.config.user, security)?;
-    let spec = build(making, &found, namespaces, &user)?;
+    let built = build(making, &found, namespaces, &user)?;
+    let (spec, filter) = filter(making, built)?;
     let engine = Arc::clone(&making.engine);
     let dir = engine
         .layout
@@ -93,7 +94,7 @@ pub(super) async fn prepare(making: &Making, layers: &RootfsLayers) -> Outcome<P
     making
         .engine
         .blocking(move || {
-            let has_seccomp = write(&engine, &dir, &spec)?;
+            write(&dir, &spec, filter.as_deref())?;
             if !log_path.is_empty()
                 && let Some(parent) = Path::new(&log_path).parent()
             {
@@ -106,7 +107,7 @@ pub(super) async fn prepare(making: &Making, layers: &RootfsLayers) -> Outcome<P
                 make_cgroup(&engine, &path, &resources)?;
             }
             Ok(Prepared {
-                has_seccomp,
+                has_seccomp: filter.is_some(),
                 user: record,
                 holder,
             })
@@ -114,12 +115,14 @@ pub(super) async fn prepare(making: &Making, layers: &RootfsLayers) -> Outcome<P
         .await
 }
 
-/// Looks at the host. Host paths may hang; nobody else waits for them.
+/// Looks at the host.
 async fn find(making: &Making, layers: &RootfsLayers) -> Outcome<Found> {
     let (config, layers) = (Arc::clone(&making.config), layers.clone());
     let file = profile::seccomp_file(&config, &making.engine.facts)?;
     let has_apparmor = making.engine.facts.apparmor;
-    unbounded(move || {
+    let paths = config.mounts.iter().map(|mount| mount.host_path.clone());
+    let paths = paths.filter(|path| !path.is_empty()).collect();
+    let work = move || {
         let privileged = security(&config).is_some_and(|security| security.privileged);
         Ok(Found {
             passwd: rootfs_files::read(&layers, "etc/passwd")?,
@@ -138,8 +141,8 @@ async fn find(making: &Making, layers: &RootfsLayers) -> Outcome<Found> {
                 Vec::new()
             },
         })
-    })
-    .await
+    };
+    making.engine.paths.look(paths, work).await
 }
 
 fn build(
@@ -147,7 +150,7 @@ fn build(
     found: &Found,
     namespaces: Namespaces,
     user: &user::ResolvedUser,
-) -> Outcome<Spec> {
+) -> Outcome<Built> {
     let engine = &making.engine;
     let dir = engine.layout.sandbox(&making.sandbox.id);
     let rootfs = dir.bundle(&making.container.id).join("rootfs");
@@ -266,8 +269,26 @@ fn read_profile(file: &Path) -> Outcome<String> {
     fs::read_to_string(file).map_err(failed)
 }
 
-/// Writes the files of a bundle; whether there is a filter of system calls.
-fn write(engine: &Engine, dir: &Path, spec: &Spec) -> Outcome<bool> {
+/// The specification as who makes the container reads it, and the compiled filter of system calls.
+fn filter(making: &Making, built: Built) -> Outcome<(Spec, Option<Arc<[u8]>>)> {
+    let arch = making.engine.facts.arch;
+    if making.handler != Handler::Embedded {
+        return Ok((built.whole(arch), None));
+    }
+    let program = match built.filter {
+        Filter::Unconfined => None,
+        Filter::Default(capabilities) => Some(making.engine.filters.of(capabilities, arch)?),
+        Filter::Profile => {
+            let profile = built.spec.linux.seccomp.iter();
+            let mut programs = profile.map(|profile| seccomp::compile(profile, arch));
+            programs.next().transpose()?.map(Arc::from)
+        }
+    };
+    Ok((built.spec, program))
+}
+
+/// Writes the files of a bundle.
+fn write(dir: &Path, spec: &Spec, filter: Option<&[u8]>) -> Outcome<()> {
     let failed = |path: PathBuf| {
         move |error: io::Error| Fault::because(format!("cannot create {}", path.display()), &error)
     };
@@ -277,13 +298,11 @@ fn write(engine: &Engine, dir: &Path, spec: &Spec) -> Outcome<bool> {
     let text = serde_json::to_vec(spec)
         .map_err(|error| Fault::because("cannot write the container's specification", &error))?;
     put(&config, &text).map_err(failed(config.clone()))?;
-    let Some(profile) = &spec.linux.seccomp else {
-        return Ok(false);
-    };
-    let program = seccomp::compile(profile, engine.facts.arch)?;
-    let file = dir.join("seccomp.bpf");
-    put(&file, &program).map_err(failed(file.clone()))?;
-    Ok(true)
+    if let Some(filter) = filter {
+        let file = dir.join("seccomp.bpf");
+        put(&file, filter).map_err(failed(file.clone()))?;
+    }
+    Ok(())
 }
 
 fn put(path: &Path, content: &[u8]) -> io::Result<()> {

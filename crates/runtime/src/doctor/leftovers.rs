@@ -35,6 +35,13 @@ pub(super) fn find(settings: &RuntimeSettings) -> Vec<Finding> {
             "it takes space",
         ));
     }
+    let on_network = records(&settings.network.state_dir.join("attachments"));
+    for id in on_network.difference(&sandboxes) {
+        findings.push(leftover(
+            format!("the addresses of the sandbox {id} are taken"),
+            "nobody knows that sandbox, and no pod gets them",
+        ));
+    }
     for entry in mountinfo::read().unwrap_or_default() {
         let below = entry.mount_point.strip_prefix(layout.sandboxes()).ok();
         let id = below.and_then(|path| path.iter().next()?.to_str());
@@ -124,12 +131,15 @@ mod tests {
         layout.make().unwrap();
         let (known, unknown) = ("a".repeat(64), "b".repeat(64));
         fs::write(layout.sandbox_record(&known), "").unwrap();
+        let attachments = settings.network.state_dir.join("attachments");
+        fs::create_dir_all(&attachments).unwrap();
         for id in [&known, &unknown] {
             fs::create_dir(layout.sandbox(id).path()).unwrap();
+            fs::write(attachments.join(format!("{id}.json")), "").unwrap();
         }
         fs::write(layout.sandbox_records().join("x.json.corrupt-1"), "").unwrap();
         let found = find(&settings);
-        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(found.len(), 3, "{found:?}");
         assert!(found[0].what.ends_with("is a damaged record"));
         assert!(found[1].what.contains(&unknown) && !found[1].what.contains(&known));
     }

@@ -1,4 +1,4 @@
-//! Carries a recovery out, step by step.
+//! Carries a recovery out: step by step for each sandbox, and the sandboxes side by side.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -7,6 +7,8 @@ use rubelet_runtime_plan::{
     state::{ContainerPhase, SandboxPhase},
 };
 use rubelet_shim::protocol::Call;
+
+use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::{Known, shims::LiveShim};
 use crate::{
@@ -20,53 +22,91 @@ use crate::{
 /// How long a supervisor may take to end that is not wanted any more.
 const LEAVING: Duration = Duration::from_secs(5);
 
-/// Does all steps; how many pods were adopted, and how many other steps there were. One that fails
-/// does not hold up the others.
-pub(super) async fn apply(
-    engine: &Arc<Engine>,
+/// How many sandboxes are brought in order at a time. What takes long there waits: for a plugin, or
+/// for processes that the kernel has.
+const AT_A_TIME: usize = 32;
+
+/// Lets the pods that run go on; how many, and what is left to do.
+pub(super) fn adopt(
     known: &Known,
-    mut shims: BTreeMap<String, LiveShim>,
+    shims: &mut BTreeMap<String, LiveShim>,
     steps: Vec<Planned>,
-) -> (usize, usize) {
-    let (mut adopted, mut others) = (0, 0);
-    for Planned { step, why } in steps {
-        if let Step::Adopt { sandbox } = &step {
-            adopted += 1;
-            tracing::debug!(sandbox, why, "a pod goes on");
-        } else {
-            others += 1;
-            tracing::info!(?step, why, "brings in order what was left");
-        }
-        if let Err(fault) = take(engine, known, &mut shims, &step).await {
-            tracing::warn!(?step, why, %fault, "a leftover stays");
-        }
+) -> (usize, Vec<Planned>) {
+    let (mut adopted, mut others) = (0, Vec::new());
+    for planned in steps {
+        let Step::Adopt { sandbox: id } = &planned.step else {
+            others.push(planned);
+            continue;
+        };
+        // The plan saw both.
+        let (Some(shim), Some(sandbox)) = (shims.remove(id), known.sandboxes.get(id)) else {
+            continue;
+        };
+        adopted += 1;
+        tracing::debug!(sandbox = id, why = planned.why, "a pod goes on");
+        let state = shim.state.sandbox.unwrap_or_default();
+        sandbox.set_namespaces(state.namespaces);
+        sandbox.change(|record| record.shim_pid = shim.link.pid());
+        sandbox.set_link(shim.link);
     }
     (adopted, others)
+}
+
+/// Does all other steps. Those of one sandbox come after each other, with the sandbox held as by a
+/// call that stops it; one that fails does not hold up the next.
+pub(super) async fn apply(
+    engine: &Arc<Engine>,
+    known: &Arc<Known>,
+    mut shims: BTreeMap<String, LiveShim>,
+    steps: Vec<Planned>,
+) {
+    let mut of_each: BTreeMap<String, Vec<Planned>> = BTreeMap::new();
+    for planned in steps {
+        let id = planned.sandbox.clone();
+        of_each.entry(id).or_default().push(planned);
+    }
+    let turns = Arc::new(Semaphore::new(AT_A_TIME));
+    let mut working = JoinSet::new();
+    for (id, steps) in of_each {
+        let (engine, known, turns) = (Arc::clone(engine), Arc::clone(known), Arc::clone(&turns));
+        let shim = shims.remove(&id);
+        working.spawn(async move {
+            // It is never closed.
+            let _turn = turns.acquire().await;
+            let sandbox = known.sandboxes.get(&id);
+            let _alone = match sandbox {
+                Some(sandbox) => Some(sandbox.calls.write().await),
+                None => None,
+            };
+            for Planned { step, why, .. } in steps {
+                tracing::info!(?step, why, "brings in order what was left");
+                if let Err(fault) = take(&engine, &known, shim.as_ref(), &step).await {
+                    tracing::warn!(?step, why, %fault, "a leftover stays");
+                }
+            }
+        });
+    }
+    while let Some(done) = working.join_next().await {
+        if let Err(error) = done {
+            tracing::warn!(%error, "a leftover stays");
+        }
+    }
 }
 
 async fn take(
     engine: &Arc<Engine>,
     known: &Known,
-    shims: &mut BTreeMap<String, LiveShim>,
+    shim: Option<&LiveShim>,
     step: &Step,
 ) -> Outcome<()> {
     match step {
-        Step::Adopt { sandbox } => {
-            let (Some(shim), Some(sandbox)) = (shims.remove(sandbox), known.sandboxes.get(sandbox))
-            else {
-                return Err(Fault::failed("its supervisor is gone"));
-            };
-            let state = shim.state.sandbox.unwrap_or_default();
-            sandbox.set_namespaces(state.namespaces);
-            sandbox.change(|record| record.shim_pid = shim.link.pid());
-            sandbox.set_link(shim.link);
-            Ok(())
-        }
+        // Done before.
+        Step::Adopt { .. } => Ok(()),
         Step::EndShim { sandbox } => {
             if let Some(sandbox) = known.sandboxes.get(sandbox) {
                 sandbox.expect_end();
             }
-            let Some(shim) = shims.remove(sandbox) else {
+            let Some(shim) = shim else {
                 return Ok(());
             };
             let told = shim.link.call(Call::Shutdown).await;
@@ -81,7 +121,7 @@ async fn take(
                 .sandboxes
                 .get(sandbox)
                 .and_then(|sandbox| sandbox.live_link());
-            let link = known.or_else(|| shims.get(sandbox).map(|shim| Arc::clone(&shim.link)));
+            let link = known.or_else(|| shim.map(|shim| Arc::clone(&shim.link)));
             let Some(link) = link else {
                 return Ok(());
             };
@@ -172,7 +212,9 @@ async fn forget(engine: &Arc<Engine>, known: &Known, step: &Step) -> Outcome<()>
             engine
                 .blocking(move || kept::forget::<KeptContainer>(&record))
                 .await?;
-            if let Some(found) = known.containers.get(id) {
+            if let Some(found) = known.containers.get(id)
+                && engine.table.container(id).is_some()
+            {
                 found.change(|record| record.phase = ContainerPhase::Removing);
                 engine.table.remove_container(id);
                 engine.table.release(&container::name(found));
@@ -185,7 +227,10 @@ async fn forget(engine: &Arc<Engine>, known: &Known, step: &Step) -> Outcome<()>
             engine
                 .blocking(move || kept::forget::<KeptSandbox>(&record))
                 .await?;
-            if let Some(found) = known.sandboxes.get(id) {
+            // A call may have removed it meanwhile, and the name may be another's by now.
+            if let Some(found) = known.sandboxes.get(id)
+                && engine.table.sandbox(id).is_some()
+            {
                 found.change(|record| record.phase = SandboxPhase::Removing);
                 engine.table.remove_sandbox(id);
                 engine.table.release(&sandbox::name(found));

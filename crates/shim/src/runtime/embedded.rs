@@ -125,12 +125,18 @@ fn stdio(streams: Streams, process: &Process) -> Stdio {
 
 fn begun(launching: Result<Launching, LaunchError>) -> Result<Box<dyn Startup>, Failure> {
     match launching {
-        Ok(launching) => Ok(Box::new(Forked {
-            process: Some((launching.pid, launching.pidfd)),
-            reports: launching.reports,
-            is_over: false,
-            gate: Some(launching.gate),
-        })),
+        Ok(launching) => {
+            let prepares = launching.prepares;
+            let process = (!prepares).then_some((launching.pid, launching.pidfd));
+            Ok(Box::new(Forked {
+                process,
+                helper: prepares.then_some(launching.pid),
+                awaits_init: prepares,
+                reports: launching.reports,
+                is_over: false,
+                gate: Some(launching.gate),
+            }))
+        }
         Err(error) => {
             let text = ErrorChain(&error).to_string();
             Err(Failure::new(FailureKind::Runtime, text))
@@ -138,10 +144,17 @@ fn begun(launching: Result<Launching, LaunchError>) -> Result<Box<dyn Startup>, 
     }
 }
 
+const NOT_PREPARED: &str = "the process that prepares the container's init was killed; perhaps the \
+     container's memory limit is too low";
+
 /// A child that reports for itself.
 #[derive(Debug)]
 struct Forked {
     process: Option<(i32, std::os::fd::OwnedFd)>,
+    /// Who makes the init, and has not ended.
+    helper: Option<i32>,
+    /// Whether the init is still to be handed over.
+    awaits_init: bool,
     reports: Reports,
     /// Whether nothing more is told.
     is_over: bool,
@@ -154,10 +167,12 @@ impl Startup for Forked {
     }
 
     fn helper(&self) -> Option<i32> {
-        None
+        self.helper
     }
 
-    fn helper_ended(&mut self, _: Ended) {}
+    fn helper_ended(&mut self, _: Ended) {
+        self.helper = None;
+    }
 
     fn advance(&mut self) -> Option<Step> {
         if let Some((pid, pidfd)) = self.process.take() {
@@ -167,7 +182,15 @@ impl Startup for Forked {
             return None;
         }
         let step = match read_report(&mut self.reports) {
+            // An init that it may have made is killed with all that is in the container's cgroup.
+            Ok(None) if self.awaits_init && self.helper.is_none() => {
+                Step::Failed(NOT_PREPARED.to_owned())
+            }
             Ok(None) => return None,
+            Ok(Some(Report::Init { pid, pidfd })) => {
+                self.awaits_init = false;
+                return Some(Step::Process(pid, Some(pidfd)));
+            }
             Ok(Some(Report::Created { console, warnings })) => {
                 return Some(Step::Created(console, warnings));
             }

@@ -11,5 +11,6 @@ mod fixture;
 mod lifecycle;
 mod logs;
 mod protocol;
+mod silent;
 mod streams;
 mod survival;

@@ -6,10 +6,11 @@ use std::time::Duration;
 use anyhow::Result;
 use rubelet_cri::RuntimeService;
 use rubelet_cri::v1;
-use rubelet_testbed::{Embedded, Served, agent, wait};
+use rubelet_testbed::cleanup::processes;
+use rubelet_testbed::{Embedded, Served, agent, clock, wait};
 use serde_json::json;
 
-use crate::lab::Lab;
+use crate::lab::{Lab, shim_of};
 use crate::subject::{TIMEOUT, run};
 
 /// Does what the file `how` says: nothing, `fail`, or `hang`. Notes each call.
@@ -129,6 +130,37 @@ fn a_plugin_that_hangs_holds_up_its_own_pod_only() -> Result<()> {
     wait::until("the pod that hung can be removed", TIMEOUT, || {
         Ok(lab.remove_all().ok())
     })?;
+    lab.assert_clean()
+}
+
+#[test]
+fn plugins_that_hang_at_a_start_hold_up_neither_the_runtime_nor_other_pods() -> Result<()> {
+    let (lab, bin) = start()?;
+    let beside = lab.subject.sandbox("beside")?;
+    let running = beside.waiting("main")?;
+    let dead = ["one", "two", "three"].map(|name| lab.subject.sandbox(name));
+    let dead = dead.into_iter().collect::<Result<Vec<_>>>()?;
+    std::fs::write(bin.join("how-DEL"), "hang")?;
+    lab.served().kill9()?;
+    for sandbox in &dead {
+        processes::kill(shim_of(&sandbox.id)?)?;
+    }
+    // A plugin may take a minute, and there are three to be told.
+    let begun = clock::now();
+    lab.subject.resume()?;
+    assert_eq!(lab.subject.truth.exec(&running, &["echo", "yes"])?, "yes\n");
+    let new = lab.subject.sandbox("new")?;
+    assert_eq!(new.output("main", "echo yes")?, "yes\n");
+    assert!(begun.elapsed() < Duration::from_secs(45));
+    let calls = std::fs::read_to_string(bin.join("calls"))?;
+    for sandbox in &dead {
+        assert!(calls.contains(&format!("DEL {}", sandbox.id)), "{calls}");
+    }
+    // What was left is found by the next start.
+    std::fs::remove_file(bin.join("how-DEL"))?;
+    lab.served().kill9()?;
+    lab.subject.resume()?;
+    drop((beside, dead, new));
     lab.assert_clean()
 }
 

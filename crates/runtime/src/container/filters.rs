@@ -1,0 +1,74 @@
+//! The default filters of system calls, compiled once for each set of capabilities that makes another
+//! one. Nearly all containers of a node have the same.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+use rubelet_runtime_plan::{
+    capability::CapSet,
+    seccomp::{self, Arch},
+};
+
+use crate::{events::lock, fault::Outcome};
+
+/// How many are kept. Each has some ten KiB.
+const MOST: usize = 16;
+
+/// Compiled filters by the capabilities that decide about them.
+#[derive(Debug, Default)]
+pub(crate) struct DefaultFilters {
+    known: Mutex<BTreeMap<u64, Arc<[u8]>>>,
+}
+
+impl DefaultFilters {
+    /// The filter of a container with that bounding set, for the machine's own architecture.
+    pub(crate) fn of(&self, capabilities: CapSet, arch: Arch) -> Outcome<Arc<[u8]>> {
+        let deciding = seccomp::deciding(capabilities);
+        if let Some(known) = lock(&self.known).get(&deciding.bits()) {
+            return Ok(Arc::clone(known));
+        }
+        let profile = seccomp::runtime_default(&deciding, arch);
+        let program: Arc<[u8]> = seccomp::compile(&profile, arch)?.into();
+        let mut known = lock(&self.known);
+        if known.len() >= MOST {
+            known.pop_first();
+        }
+        known.insert(deciding.bits(), Arc::clone(&program));
+        Ok(program)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_is_compiled_once_for_containers_that_get_the_same() {
+        let filters = DefaultFilters::default();
+        let of = |names: &[&str]| {
+            let set = CapSet::of(names.iter().copied());
+            filters.of(set, Arch::X86_64).unwrap()
+        };
+        let plain = of(&["CHOWN", "KILL"]);
+        assert!(Arc::ptr_eq(&plain, &of(&["NET_RAW"])));
+        let other = of(&["SYS_ADMIN", "CHOWN"]);
+        assert_ne!(plain, other);
+        let fresh = seccomp::runtime_default(&CapSet::of(["NET_RAW"]), Arch::X86_64);
+        assert_eq!(*plain, *seccomp::compile(&fresh, Arch::X86_64).unwrap());
+    }
+
+    #[test]
+    fn many_different_containers_do_not_make_it_grow() {
+        let filters = DefaultFilters::default();
+        let deciding = seccomp::deciding(CapSet::ALL).names();
+        for bits in 0..32_usize {
+            let names = deciding.iter().enumerate();
+            let names = names.filter(|(at, _)| bits & (1 << at) != 0);
+            let set = CapSet::of(names.map(|(_, name)| name.as_str()));
+            filters.of(set, Arch::X86_64).unwrap();
+        }
+        assert_eq!(lock(&filters.known).len(), MOST);
+    }
+}
