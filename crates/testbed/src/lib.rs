@@ -40,6 +40,8 @@ mod report;
 pub mod runtime;
 pub mod scratch;
 pub mod status;
+#[cfg(target_arch = "x86_64")]
+pub mod steps;
 pub mod sweep;
 pub mod target_dir;
 pub mod vm;

@@ -15,3 +15,6 @@ mod lab;
 mod network;
 mod records;
 mod shim;
+#[cfg(target_arch = "x86_64")]
+mod steps;
+mod volumes;
