@@ -24,8 +24,7 @@ pub struct RuntimeIds {
 
 impl RuntimeIds {
     /// Those of all that was seen of a pod.
-    #[must_use]
-    pub fn of(pod: &ObservedPod) -> Self {
+    fn of(pod: &ObservedPod) -> Self {
         let sandboxes = pod.sandboxes.iter().map(|found| found.id.clone());
         let containers = pod.containers.iter();
         Self {
@@ -45,6 +44,22 @@ impl RuntimeIds {
 }
 
 impl PlegHandle {
+    /// What is to be kept of a pod: what was seen, and what this agent has made since.
+    #[must_use]
+    pub fn held(&self, uid: &PodUid) -> RuntimeIds {
+        let Some(cell) = self.shared.known(uid) else {
+            return RuntimeIds::default();
+        };
+        let marks = cell.marks();
+        let mut ids = RuntimeIds::of(&cell.observation.borrow().pod);
+        ids.sandboxes
+            .extend(marks.learned_sandboxes.iter().cloned());
+        let containers = marks.learned_containers.iter();
+        ids.containers
+            .extend(containers.map(|(id, sandbox)| (id.clone(), sandbox.clone())));
+        ids
+    }
+
     /// Takes over what an earlier process knew of a pod. What may be acted on is an observation with
     /// a larger number than the one that this returns: an older one was taken from lists alone.
     #[must_use]

@@ -19,10 +19,7 @@ use super::{
     round::Round,
 };
 use crate::{
-    events::EventType,
-    pleg::{Observation, RuntimeIds},
-    records::PodRecord,
-    runtime_state::RuntimeState,
+    events::EventType, pleg::Observation, records::PodRecord, runtime_state::RuntimeState,
 };
 
 /// The body of one pod's task.
@@ -327,7 +324,7 @@ impl PodTask {
                 definition: self.definition.clone(),
                 generation: self.generation,
                 removing: self.removing,
-                held: RuntimeIds::of(&self.observed),
+                held: self.context.pleg.held(&self.pod.uid),
             };
             self.context.records.save(&self.pod.uid, record);
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rubelet_sim::{Behavior, ListFault, Subject};
+use rubelet_sim::{Behavior, Exec, ListFault, Subject};
 use tokio::time::sleep;
 
 use super::node::{Node, seconds};
@@ -132,4 +132,26 @@ async fn what_was_made_after_the_last_record_is_not_made_twice() {
             assert_eq!(node.calls("RunPodSandbox"), 2, "{name} killed in {call}");
         }
     }
+}
+
+/// A hook may take long, and meanwhile nothing else of the pod is recorded.
+#[tokio::test(start_paused = true)]
+async fn a_container_whose_hook_is_under_way_is_not_made_twice() {
+    let mut node = Node::new();
+    node.sim.on_exec(|_, _| Exec::exits(0).after(seconds(20)));
+    let spec = "containers: [{name: a, image: 'app:1', \
+                lifecycle: {postStart: {exec: {command: [start]}}}}]";
+    let uid = node.want("web", spec);
+    let runs = |node: &Node| node.sim.running(&uid, "a").is_some();
+    node.until("it runs", runs).await;
+    sleep(seconds(5)).await;
+    node.kill().await;
+    for list in LISTS {
+        node.sim.inject_list(ListFault::empty(list).times(3));
+    }
+    node.start();
+    sleep(seconds(100)).await;
+    node.until_running().await;
+    node.assert_never_twice(&uid);
+    assert_eq!(node.sim.oracle().starts(&uid, "a"), 1);
 }

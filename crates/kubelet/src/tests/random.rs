@@ -257,6 +257,8 @@ struct Story {
     vanished: BTreeSet<String>,
     /// Events were lost on streams that are open.
     eaten: bool,
+    /// Events named wrong pods.
+    misled: bool,
     /// The clock was set.
     stepped: bool,
     /// Until when no stream gets anything.
@@ -320,6 +322,7 @@ impl Story {
             told: Told::default(),
             vanished: BTreeSet::new(),
             eaten,
+            misled: false,
             stepped: false,
             withheld: None,
             hangs: Vec::new(),
@@ -399,6 +402,7 @@ impl Story {
             Act::Nothing => {}
             Act::Noise(pod, noise) => {
                 self.eaten |= noise.eats();
+                self.misled |= noise.misleads();
                 self.stepped |= matches!(noise, Noise::Step(_));
                 if let Some(time) = noise.make(&self.node, &self.uids[pod]) {
                     self.withheld = Some(now + time);
@@ -564,7 +568,7 @@ impl Story {
 
     /// Restart counts of a pod never drop, and a runtime that answers is not called dead.
     fn look(&mut self) {
-        let counts_reads = !self.life.finishes_abandoned_calls;
+        let counts_reads = !self.life.finishes_abandoned_calls && !self.misled;
         self.truth.follow(&self.node, counts_reads);
         if self.agent_from.is_some() {
             return;

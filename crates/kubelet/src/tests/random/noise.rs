@@ -80,6 +80,12 @@ impl Noise {
         }
     }
 
+    /// Whether events may come after this that name the wrong pod, so that pods are looked at for
+    /// containers of others.
+    pub(super) fn misleads(&self) -> bool {
+        matches!(self, Self::Rough(_) | Self::Spoil { mishap: 5, .. })
+    }
+
     /// Lets it happen. Returns how long events are to be withheld, if they are.
     pub(super) fn make(&self, node: &Node, uid: &str) -> Option<Duration> {
         let sim = &node.sim;

@@ -126,7 +126,7 @@ impl Story {
     /// What was told of the last agent, and whether it ends without a trace.
     async fn end(mut self) {
         // Time to work on what was told last.
-        self.pass(seconds(11)).await;
+        sleep(seconds(11)).await;
         self.check_record();
         for event in self.node.lifecycle() {
             let waited = self.node.now().duration_since(event.at);
