@@ -44,12 +44,20 @@ section! {
         cni_conf_dir: String = "/etc/cni/net.d".to_owned(), "cniConfDir", Unset, Works;
         /// Folders of CNI plugins.
         cni_bin_dirs: Vec<String> = vec!["/opt/cni/bin".to_owned(), "/usr/lib/cni".to_owned()], "cniBinDirs", Counts, Works;
+        /// Folders with specifications of devices by the Container Device Interface (CDI). Of two
+        /// folders with the same device the later one counts.
+        cdi_spec_dirs: Vec<String> = vec!["/etc/cdi".to_owned(), "/var/run/cdi".to_owned()], "cdiSpecDirs", Counts, Works;
         /// Registries, as `host` or `host:port`, that may speak plain HTTP or show any certificate.
         /// Those on loopback addresses always may.
         insecure_registries: Vec<String> = Vec::new(), "insecureRegistries", Counts, Works;
         /// File with further certificate authorities for registries, in PEM form. Empty: those of
         /// the system only.
         registry_authorities: String = String::new(), "registryAuthorities", Unset, Works;
+        /// How long the download of an image may go on without progress: less than 64 KiB in this
+        /// time. One from which nothing at all comes for a minute is given up in any case. 0: as
+        /// long as something comes.
+        #[serde(with = "go_duration")]
+        image_pull_progress_timeout: Duration = Duration::from_secs(5 * 60), "imagePullProgressTimeout", Counts, Works;
         /// Addresses outside of the pods' own range to which pods on the bridge go with their own
         /// address in place of the machine's, such as the pod CIDR of a cluster.
         masquerade_exempt: Vec<String> = Vec::new(), "masqueradeExempt", Counts, Works;

@@ -13,6 +13,7 @@
 mod cgroups;
 mod hidden;
 mod host;
+mod layers;
 mod mounts;
 mod root;
 
@@ -85,7 +86,7 @@ impl Init<'_> {
             let mut gathered = Gathered::gather(&self)?;
             // The overlay is mounted by the host's root, in passing through a namespace of its own.
             enter_mount_namespace(UnshareFlags::NEWNS)?;
-            gathered.mount_root(&self.plan)?;
+            gathered.mount_images(&self.plan)?;
             self.actor.limit(&self.reporter)?;
             self.enter_user_namespace()?;
             Ok(gathered)
@@ -198,7 +199,7 @@ impl Init<'_> {
         let labels = self.actor.labels()?;
         let mut gathered = gathered;
         if gathered.root.is_none() {
-            gathered.mount_root(plan)?;
+            gathered.mount_images(plan)?;
         }
         gathered.mount_filesystems(plan)?;
         let Gathered {

@@ -71,6 +71,23 @@ pub(crate) fn mount_overlay(
     }
 }
 
+/// Mounts one layer by itself, read-only and nowhere yet; under the conditions of [`mount_overlay`].
+pub(crate) fn mount_single(
+    layer: &Path,
+    userns: Option<BorrowedFd<'_>>,
+) -> Result<OwnedFd, Failure> {
+    let what = || format!("cannot open the layer {}", layer.display());
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    let mount = open_tree(CWD, layer, flags).step(what)?;
+    if let Some(userns) = userns {
+        map(&mount, layer, userns)?;
+    }
+    mount_attr::change(&mount, &MountAttr::read_only(), false).step(what)?;
+    let private = MountAttr::propagation(libc::MS_PRIVATE);
+    mount_attr::change(&mount, &private, false).step(what)?;
+    Ok(mount)
+}
+
 /// The lower layers, by paths that are short and free of characters with a meaning.
 struct Layers {
     paths: Vec<String>,
@@ -113,14 +130,18 @@ fn mapped(lower: &Path, userns: BorrowedFd<'_>) -> Result<OwnedFd, Failure> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let layer = open_tree(CWD, lower, flags)
         .step(|| format!("cannot open the layer {}", lower.display()))?;
-    mount_attr::change(&layer, &MountAttr::idmap(userns), false).step(|| {
-        format!(
-            "the file system of {} can't map IDs, as a pod with a user namespace needs it",
-            lower.display()
-        )
-    })?;
+    map(&layer, lower, userns)?;
     attach(&layer, CWD).step(|| format!("cannot mount the layer {}", lower.display()))?;
     Ok(layer)
+}
+
+fn map(layer: &OwnedFd, path: &Path, userns: BorrowedFd<'_>) -> Result<(), Failure> {
+    mount_attr::change(layer, &MountAttr::idmap(userns), false).step(|| {
+        format!(
+            "the file system of {} can't map IDs, as a pod with a user namespace needs it",
+            path.display()
+        )
+    })
 }
 
 /// One option per layer. The inner failure may only mean that this kernel is older than 6.5 and takes

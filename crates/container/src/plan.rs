@@ -67,6 +67,8 @@ pub(crate) enum From {
     Dev,
     /// The cgroups of the container.
     Cgroup,
+    /// Layers of an image.
+    Layers,
     /// A file system of that type.
     New,
 }
@@ -209,6 +211,8 @@ impl<'a> Plan<'a> {
                 From::Dev
             } else if mount.kind == "cgroup" {
                 From::Cgroup
+            } else if mount.is_layers() {
+                From::Layers
             } else {
                 From::New
             };

@@ -61,6 +61,8 @@ pub struct Limits {
     pub connect: Duration,
     /// Time without a byte after which a download is given up.
     pub idle: Duration,
+    /// Time in which a download must get on by a part that is worth the wait; zero is for ever.
+    pub progress: Duration,
     /// Bounds on what a layer may become.
     pub unpack: crate::unpack::UnpackLimits,
     /// How long layers of a pull that failed are kept for the next try.
@@ -76,6 +78,7 @@ impl Default for Limits {
             parallel_layers: 3,
             connect: Duration::from_secs(30),
             idle: Duration::from_secs(60),
+            progress: Duration::from_secs(5 * 60),
             unpack: crate::unpack::UnpackLimits::default(),
             keep_orphans: Duration::from_secs(30 * 60),
         }

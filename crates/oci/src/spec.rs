@@ -54,6 +54,15 @@ pub struct Root {
 /// read-only. An own option: runtimes other than the embedded one do not know it.
 pub const SELF_BIND: &str = "x-rubelet.self";
 
+/// Option of an `overlay` mount: a path inside of it that is mounted in place of the whole. It follows
+/// the option, and links in it lead nowhere else than into the overlay. An own option: runtimes other
+/// than the embedded one do not know it.
+pub const SUB_PATH: &str = "x-rubelet.sub-path=";
+
+/// Option of an `overlay` mount: the folder of a layer follows it. There is one for each layer, the
+/// topmost first, as the kernel has it since Linux 6.5.
+pub const LOWER_DIR: &str = "lowerdir+=";
+
 /// One mount below the root.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -89,6 +98,12 @@ impl Mount {
     #[must_use]
     pub fn is_self_bind(&self) -> bool {
         self.has(SELF_BIND)
+    }
+
+    /// Whether it shows layers of an image, see [`LOWER_DIR`].
+    #[must_use]
+    pub fn is_layers(&self) -> bool {
+        self.kind == "overlay" && !self.is_bind()
     }
 
     /// Whether that option is among its options.

@@ -88,25 +88,6 @@ pub fn build(input: &SpecInput<'_>) -> Result<Built, Refusal> {
             list.to_vec()
         }
     };
-    if let Some(device) = container.cdi_devices.first() {
-        return Err(Refusal::new(
-            "cdi_devices",
-            format!(
-                "the device {:?} can't be given: this runtime does not read CDI specifications; use containerd for such pods",
-                device.name
-            ),
-        ));
-    }
-    if let Some(name) = container
-        .annotations
-        .keys()
-        .find(|name| name.starts_with("cdi.k8s.io/"))
-    {
-        return Err(Refusal::new(
-            format!("annotations[{name}]"),
-            "this runtime does not read CDI specifications; use containerd for such pods",
-        ));
-    }
     let (uid_mappings, gid_mappings) =
         mappings.map_or_else(Default::default, |mappings| (mappings.uids, mappings.gids));
     let spec = Spec {

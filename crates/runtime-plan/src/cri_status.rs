@@ -193,6 +193,16 @@ fn mount(record: &MountRecord) -> v1::Mount {
         recursive_read_only: record.recursive_read_only,
         propagation: record.propagation,
         selinux_relabel: record.selinux_relabel,
+        image: record.image.as_ref().map(|image| v1::ImageSpec {
+            // By this a kubelet knows that the image is in use.
+            image: image.id.clone(),
+            user_specified_image: image.user_specified_image.clone(),
+            ..Default::default()
+        }),
+        image_sub_path: match &record.image {
+            Some(image) => image.sub_path.clone(),
+            None => String::new(),
+        },
         ..Default::default()
     }
 }

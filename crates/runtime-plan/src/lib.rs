@@ -2,6 +2,7 @@
 //! may do in each state, and how things left behind are brought in order. No effects and no clock.
 
 pub mod capability;
+pub mod cdi;
 pub mod cgroup;
 pub mod container_spec;
 pub mod cri_status;

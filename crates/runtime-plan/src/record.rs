@@ -210,6 +210,22 @@ pub struct MountRecord {
     /// Whether files were to be relabelled.
     #[serde(default)]
     pub selinux_relabel: bool,
+    /// The image that is mounted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<MountedImage>,
+}
+
+/// An image that a container mounts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MountedImage {
+    /// Its identifier, once it was found.
+    pub id: String,
+    /// What the pod's author wrote.
+    #[serde(default)]
+    pub user_specified_image: String,
+    /// The part of it that is mounted; empty is the whole.
+    #[serde(default)]
+    pub sub_path: String,
 }
 
 /// The user of a container.
@@ -305,6 +321,11 @@ impl MountRecord {
             recursive_read_only: mount.recursive_read_only,
             propagation: mount.propagation,
             selinux_relabel: mount.selinux_relabel,
+            image: mount.image.as_ref().map(|image| MountedImage {
+                id: image.image.clone(),
+                user_specified_image: image.user_specified_image.clone(),
+                sub_path: mount.image_sub_path.clone(),
+            }),
         }
     }
 }

@@ -60,6 +60,7 @@ pub(crate) async fn status(engine: &Engine, verbose: bool) -> v1::StatusResponse
             "root": engine.layout.root(),
             "run": engine.layout.run(),
             "bootId": engine.boot_id,
+            "cdiSpecDirs": engine.settings.cdi_spec_dirs,
             "kernel": format!("{}.{}", engine.facts.kernel.0, engine.facts.kernel.1),
             "networkWarnings": engine.network.warnings().await,
             "appArmorWarning": app_armor(engine).await,

@@ -10,6 +10,7 @@ pub(crate) mod scope;
 pub(crate) mod start;
 pub(crate) mod stop;
 pub(crate) mod update;
+mod volumes;
 
 use std::{
     sync::{Arc, Mutex},

@@ -2,6 +2,7 @@
 //!
 //! Nothing is changed. Everything is read below a root folder, which is `/` except in tests.
 
+mod devices;
 mod kernel;
 mod leftovers;
 mod privileges;
@@ -74,6 +75,7 @@ fn check_below(root: &Path, settings: &RuntimeSettings) -> Vec<Finding> {
     findings.extend(kernel::security_modules(root));
     findings.extend(privileges::capabilities(root));
     findings.extend(privileges::handlers(settings));
+    findings.extend(devices::specifications(settings));
     findings.extend(space::folders(settings));
     findings.extend(leftovers::find(settings));
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));

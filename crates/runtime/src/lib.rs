@@ -16,6 +16,7 @@
 
 mod about;
 mod apparmor;
+mod cdi;
 mod clock;
 mod container;
 pub mod doctor;

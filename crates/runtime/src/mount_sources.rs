@@ -1,6 +1,9 @@
 //! What is at the sources of a container's mounts.
 
-use std::{fs, io, path::Path};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use rubelet_cri::v1;
 use rubelet_host::mountinfo;
@@ -9,8 +12,12 @@ use rubelet_runtime_plan::container_spec::{MountSource, Propagation};
 use crate::fault::{Fault, Outcome};
 
 /// Looks at each mount's source, in their order. A source that is missing becomes a folder, as
-/// runtimes have always done for `hostPath` volumes without a type. Blocks.
-pub(crate) fn find(mounts: &[v1::Mount]) -> Outcome<Vec<MountSource>> {
+/// runtimes have always done for `hostPath` volumes without a type. `images` has the layers of each
+/// image that is mounted. Blocks.
+pub(crate) fn find(
+    mounts: &[v1::Mount],
+    images: impl IntoIterator<Item = Vec<PathBuf>>,
+) -> Outcome<Vec<MountSource>> {
     // The list of all mounts of a machine with many pods is long; few containers need it.
     let spreads = mounts
         .iter()
@@ -20,18 +27,22 @@ pub(crate) fn find(mounts: &[v1::Mount]) -> Outcome<Vec<MountSource>> {
     } else {
         Vec::new()
     };
-    mounts.iter().map(|mount| find_one(mount, &table)).collect()
+    let mut images = images.into_iter();
+    mounts
+        .iter()
+        .map(|mount| match mount.image {
+            Some(_) => Ok(MountSource {
+                path: "/".into(),
+                mount_point: "/".into(),
+                propagation: Propagation::Private,
+                layers: images.next().unwrap_or_default(),
+            }),
+            None => find_one(mount, &table),
+        })
+        .collect()
 }
 
 fn find_one(mount: &v1::Mount, table: &[mountinfo::MountEntry]) -> Outcome<MountSource> {
-    if mount.host_path.is_empty() {
-        // An image volume: its source is made elsewhere.
-        return Ok(MountSource {
-            path: "/".into(),
-            mount_point: "/".into(),
-            propagation: Propagation::Private,
-        });
-    }
     let source = Path::new(&mount.host_path);
     let path = match fs::canonicalize(source) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -50,6 +61,7 @@ fn find_one(mount: &v1::Mount, table: &[mountinfo::MountEntry]) -> Outcome<Mount
     Ok(MountSource {
         mount_point: on.map_or_else(|| "/".into(), |entry| entry.mount_point.clone()),
         propagation: on.map_or(Propagation::Private, propagation),
+        layers: Vec::new(),
         path,
     })
 }
@@ -86,11 +98,11 @@ mod tests {
             container_path: "/x".to_owned(),
             ..Default::default()
         };
-        let found = find(&[mount(&real), mount(&link)]).unwrap();
+        let found = find(&[mount(&real), mount(&link)], []).unwrap();
         assert_eq!(found[0].path, real.canonicalize().unwrap());
         assert_eq!(found[1].path, found[0].path);
         fs::write(dir.path().join("file"), "").unwrap();
-        let error = find(&[mount(&dir.path().join("file/x"))]).unwrap_err();
+        let error = find(&[mount(&dir.path().join("file/x"))], []).unwrap_err();
         assert!(error.message.starts_with("cannot mount "), "{error}");
     }
 }

@@ -34,6 +34,8 @@ pub struct RuntimeSettings {
     pub network: NetworkSettings,
     /// Images.
     pub images: ImageSettings,
+    /// Folders with CDI specifications of devices; of two with the same device the later one counts.
+    pub cdi_spec_dirs: Vec<PathBuf>,
     /// The program that is executed as the shim: this one.
     pub executable: PathBuf,
     /// Version that the runtime tells about itself.
@@ -62,6 +64,7 @@ impl RuntimeSettings {
                 .filter_map(|name| Some((name.to_owned(), find_program(name)?)))
                 .collect(),
             images: ImageSettings::default(),
+            cdi_spec_dirs: ["/etc/cdi", "/var/run/cdi"].map(PathBuf::from).into(),
             executable: "/proc/self/exe".into(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }

@@ -116,6 +116,12 @@ impl Embedded {
         self.scratch.dir().join(CNI_CONFIGURATION)
     }
 
+    /// The folder of CDI specifications; not there at first.
+    #[must_use]
+    pub fn cdi_spec_dir(&self) -> PathBuf {
+        self.scratch.dir().join("cdi")
+    }
+
     /// The folder in which CNI plugins are looked for before those of the host.
     #[must_use]
     pub fn cni_bin_dir(&self) -> PathBuf {
@@ -163,7 +169,7 @@ impl Embedded {
     pub fn flags(&self) -> Vec<OsString> {
         let cgroup = format!("{}/{SHIMS}", self.scratch.cgroup_root());
         let cni_bin = format!("{},{}", self.cni_bin_dir().display(), packages::CNI_PLUGINS);
-        let flags: [(&str, OsString); 7] = [
+        let flags: [(&str, OsString); 8] = [
             ("--runtime-root-dir", self.root_dir().into()),
             ("--runtime-run-dir", self.run_dir().into()),
             ("--runtime-bridge", self.scratch.bridge().into()),
@@ -171,6 +177,7 @@ impl Embedded {
             ("--runtime-cgroup", cgroup.into()),
             ("--runtime-cni-conf-dir", self.cni_conf_dir().into()),
             ("--runtime-cni-bin-dirs", cni_bin.into()),
+            ("--runtime-cdi-spec-dirs", self.cdi_spec_dir().into()),
         ];
         flags
             .into_iter()

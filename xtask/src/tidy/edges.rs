@@ -82,7 +82,7 @@ pub(super) const ROOMS: &[Room] = &[
     Room::pure(1, "config", &["base", "yaml"]),
     Room::pure(2, "pod-plan", &["base", "api", "cri"]),
     Room::pure(2, "node-plan", &["base", "api"]),
-    Room::pure(2, "runtime-plan", &["base", "cri", "oci"]),
+    Room::pure(2, "runtime-plan", &["base", "yaml", "cri", "oci"]),
     Room::effects(3, "host", &["base", "oci"]),
     Room::effects(3, "logs", &["base"]),
     Room::effects(3, "probes", &["base", "api"]),

@@ -45,6 +45,8 @@ fn runtime(options: &EmbeddedRuntime) -> Verdict {
             .iter()
             .map(|dir| ("rubelet.runtime.cniBinDirs", dir)),
     );
+    let devices = options.cdi_spec_dirs.iter();
+    let folders = folders.chain(devices.map(|dir| ("rubelet.runtime.cdiSpecDirs", dir)));
     for (field, path) in folders {
         if !is_absolute(path) {
             return broken(

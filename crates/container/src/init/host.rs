@@ -10,7 +10,7 @@ use rustix::{
     thread::{UnshareFlags, move_into_link_name_space},
 };
 
-use super::{Init, Standard, cgroups, root};
+use super::{Init, Standard, cgroups, layers, root};
 use crate::{
     IdMappings, RootfsSource,
     filesystem::Filesystem,
@@ -71,7 +71,7 @@ impl Gathered {
                         Source::Cgroups(folder, hierarchies)
                     }
                 },
-                From::Dev | From::New | From::Itself => Source::Later,
+                From::Dev | From::New | From::Itself | From::Layers => Source::Later,
             });
         }
         let null = if plan.spec.linux.masked_paths.is_empty() {
@@ -86,8 +86,9 @@ impl Gathered {
         })
     }
 
-    /// Mounts the root file system, in a mount namespace that is not the host's any more.
-    pub(crate) fn mount_root(&mut self, plan: &Plan<'_>) -> Result<(), Failure> {
+    /// Mounts the root file system and other images, in a mount namespace that is not the host's any
+    /// more.
+    pub(crate) fn mount_images(&mut self, plan: &Plan<'_>) -> Result<(), Failure> {
         let userns = plan.user.as_ref().map(AsFd::as_fd);
         let label = plan.spec.linux.mount_label.as_str();
         self.root = Some(match plan.rootfs {
@@ -102,6 +103,11 @@ impl Gathered {
                 open_tree(CWD, folder, flags).step(what)?
             }
         });
+        for (source, mount) in self.mounts.iter_mut().zip(&plan.mounts) {
+            if mount.from == From::Layers {
+                *source = Source::Mount(layers::mount(mount, plan)?);
+            }
+        }
         Ok(())
     }
 

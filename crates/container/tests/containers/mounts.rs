@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rubelet_oci::{Device, DeviceKind};
+use rubelet_oci::{Device, DeviceKind, LOWER_DIR, SUB_PATH};
 
 use crate::{
     Case,
@@ -27,6 +27,8 @@ pub(crate) const CASES: &[Case] = &[
     ),
     ("mounts::own_cgroup", own_cgroup),
     ("mounts::layers", layers),
+    ("mounts::images", images),
+    ("mounts::parts_of_images", parts_of_images),
     ("mounts::host_is_untouched", host_is_untouched),
     ("mounts::propagation", propagation),
     ("mounts::sizes", sizes),
@@ -282,6 +284,78 @@ fn layers() {
     assert_eq!(outcome.stdout, "3odd", "{outcome:?}");
     let upper = place.overlay.upper.clone().unwrap();
     assert_eq!(fs::read_to_string(upper.join("etc/which")).unwrap(), "x\n");
+}
+
+/// An image of two layers; the upper one takes a file away and has links that lead out.
+fn image_of(place: &Place) -> [String; 2] {
+    let (upper, lower) = (place.folder("image,2"), place.folder("image:1"));
+    for layer in [&upper, &lower] {
+        fs::create_dir(layer.join("etc")).unwrap();
+    }
+    fs::write(lower.join("etc/old"), "old").unwrap();
+    fs::write(lower.join("etc/both"), "lower").unwrap();
+    fs::write(upper.join("etc/both"), "upper").unwrap();
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    let kind = rustix::fs::FileType::CharacterDevice;
+    let gone = upper.join("etc/old");
+    rustix::fs::mknodat(rustix::fs::CWD, &gone, kind, mode, 0).unwrap();
+    std::os::unix::fs::symlink("/etc", upper.join("out")).unwrap();
+    std::os::unix::fs::symlink("../../../../../..", upper.join("up")).unwrap();
+    [upper, lower].map(|layer| format!("{LOWER_DIR}{}", layer.display()))
+}
+
+fn images() {
+    let place = Place::new();
+    let [upper, lower] = image_of(&place);
+    let mut spec = script(
+        "ls /image/etc /one/etc; cat /image/etc/both; echo x > /image/x; echo x > /one/x; grep -c ' /image ' /proc/self/mountinfo",
+    );
+    let layers: &[&str] = &["ro", "nodev", &upper, &lower];
+    spec.mounts
+        .push(mount("/image", "overlay", "tools:1", layers));
+    // Overlayfs wants two at least.
+    spec.mounts
+        .push(mount("/one", "overlay", "tools:1", &["ro", &lower]));
+    let outcome = place.run(&spec).unwrap();
+    assert_eq!(
+        outcome.stdout, "/image/etc:\nboth\n\n/one/etc:\nboth\nold\nupper1\n",
+        "{outcome:?}"
+    );
+    assert_eq!(
+        outcome.stderr.matches("Read-only file system").count(),
+        2,
+        "{outcome:?}"
+    );
+    let host = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert!(!host.contains(place.dir.path().to_str().unwrap()), "{host}");
+}
+
+fn parts_of_images() {
+    let place = Place::new();
+    let [upper, lower] = image_of(&place);
+    let part = |to: &str, path: &str| {
+        let path = format!("{SUB_PATH}{path}");
+        mount(to, "overlay", "tools:1", &["ro", &upper, &lower, &path])
+    };
+    let mut spec = script("cat /part/both /file /out/both /up/etc/both; ls /part");
+    spec.mounts.push(part("/part", "etc"));
+    spec.mounts.push(part("/file", "etc/both"));
+    // Links end inside of the image.
+    spec.mounts.push(part("/out", "out"));
+    spec.mounts.push(part("/up", "up"));
+    let outcome = place.run(&spec).unwrap();
+    assert_eq!(outcome.stdout, "upperupperupperupperboth\n", "{outcome:?}");
+    for path in ["nothing", "etc/old", "etc/both/below"] {
+        spec.mounts.truncate(spec.mounts.len() - 1);
+        spec.mounts.push(part("/part2", path));
+        let error = place.run(&spec).unwrap_err();
+        assert_eq!(
+            error,
+            format!(
+                "error mounting \"tools:1\" to rootfs at \"/part2\": the image has nothing at the sub path {path:?}"
+            )
+        );
+    }
 }
 
 fn long_paths() {

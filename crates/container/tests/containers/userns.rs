@@ -6,11 +6,11 @@ use std::{
 };
 
 use rubelet_container::{IdMappings, NamespacesWanted, PodNamespaces, make_namespaces};
-use rubelet_oci::{IdMapping, Namespace, NamespaceKind, Spec};
+use rubelet_oci::{IdMapping, LOWER_DIR, Namespace, NamespaceKind, SUB_PATH, Spec};
 
 use crate::{
     Case,
-    fixture::{Place, bind, process, script},
+    fixture::{Place, bind, mount, process, script},
     pods::from_pod,
 };
 
@@ -20,6 +20,7 @@ pub(crate) const CASES: &[Case] = &[
         root_inside_is_nobody_outside,
     ),
     ("userns::volumes", volumes),
+    ("userns::images", images),
     ("userns::exec_and_terminal", exec_and_terminal),
     ("userns::failures_are_told", failures_are_told),
     ("userns::shared_processes", shared_processes),
@@ -149,6 +150,30 @@ fn volumes() {
         "{outcome:?}"
     );
     assert_eq!(fs::metadata(data.join("new")).unwrap().uid(), 0);
+}
+
+fn images() {
+    let place = Place::new();
+    let pod = pod(false);
+    let mut layers = Vec::new();
+    for name in ["two", "one"] {
+        let layer = place.folder(name);
+        fs::create_dir(layer.join("etc")).unwrap();
+        fs::write(layer.join("etc").join(name), "x").unwrap();
+        chown(layer.join("etc").join(name), Some(0), Some(7)).unwrap();
+        layers.push(format!("{LOWER_DIR}{}", layer.display()));
+    }
+    let part = format!("{SUB_PATH}etc");
+    let mut spec = in_pod(script("stat -c '%u:%g' /all/etc/* /part/* /single/*"));
+    for (to, options) in [
+        ("/all", vec!["ro", &*layers[0], &layers[1]]),
+        ("/part", vec!["ro", &*layers[0], &layers[1], &part]),
+        ("/single", vec!["ro", &*layers[0], &part]),
+    ] {
+        spec.mounts.push(mount(to, "overlay", "tools:1", &options));
+    }
+    let outcome = place.run_in(&spec, pod.joined(), None).unwrap();
+    assert_eq!(outcome.stdout, "0:7\n".repeat(5), "{outcome:?}");
 }
 
 fn exec_and_terminal() {

@@ -152,7 +152,7 @@ impl Transport {
         Ok(Answer {
             status: head.status,
             headers: head.headers,
-            body: Body::new(body, self.limits.idle, authority),
+            body: Body::new(body, &self.limits, authority),
         })
     }
 }

@@ -178,16 +178,18 @@ impl ImageStore {
     fn find_snapshots(&self, state: &mut State) -> Result<(), OpenError> {
         for (container_id, path) in entries(&self.folders.snapshots())? {
             let layers = rootfs::read_layers(&path).unwrap_or_default();
+            let volumes = rootfs::read_volumes(&path).unwrap_or_default();
             // Whoever asks for it finds out that its layers are gone; it can still be removed.
-            let layers = if state.hold(&layers) {
-                layers
-            } else {
-                Vec::new()
+            let mut held = |layers: Vec<Digest>| match state.hold(&layers) {
+                true => layers,
+                false => Vec::new(),
             };
-            let measured = None;
-            state
-                .snapshots
-                .insert(container_id, Snapshot { layers, measured });
+            let snapshot = Snapshot {
+                layers: held(layers),
+                volumes: held(volumes),
+                measured: None,
+            };
+            state.snapshots.insert(container_id, snapshot);
         }
         Ok(())
     }

@@ -16,13 +16,14 @@ use super::{
     ImageStore, Mappings, RootfsLayers, Usage, blocking, disk_error,
     folders::{EMPTY, open_folder},
     open::discard,
-    state::Snapshot,
+    state::{Snapshot, State},
 };
 use crate::{Digest, ImageId, StoreError, tree, unpack::FolderAttributes};
 
 /// A folder that was measured so lately is not measured again.
 const FRESH: Duration = Duration::from_secs(10);
 const LAYERS: &str = "layers";
+const VOLUMES: &str = "volumes";
 /// The last line of a list of layers.
 const END: &str = "end";
 
@@ -54,6 +55,7 @@ impl ImageStore {
             // From now on the name is taken.
             let snapshot = Snapshot {
                 layers: layers.clone(),
+                volumes: Vec::new(),
                 measured: None,
             };
             state.snapshots.insert(container_id.to_owned(), snapshot);
@@ -87,25 +89,52 @@ impl ImageStore {
         let state = self.state();
         let snapshot = state.snapshots.get(container_id);
         let snapshot = snapshot.ok_or_else(|| StoreError::NoRootfs(container_id.to_owned()))?;
-        let mut seen = HashSet::new();
-        // Overlayfs refuses a folder that it has already; of two, the lower one shows nothing that
-        // the upper one does not. Layers without content show nothing at all.
-        let shows = |layer: &&Digest| {
-            let found = state.layers.get(*layer);
-            found.is_some_and(|layer| layer.record.usage.inodes > 0)
-                && seen.insert((*layer).clone())
-        };
-        let layers = snapshot.layers.iter().rev().filter(shows);
-        let mut lower: Vec<PathBuf> = layers.map(|layer| self.folders.layer_tree(layer)).collect();
-        if lower.is_empty() {
-            lower.push(self.folders.layers().join(EMPTY));
-        }
+        let lower = self.trees(&state, &snapshot.layers);
         let folder = self.folders.snapshot(container_id);
         Ok(RootfsLayers {
             lower,
             upper: folder.join("fs"),
             work: folder.join("work"),
         })
+    }
+
+    /// Holds the images that a container mounts as long as it has a root file system. The folders of
+    /// each image's layers, in the same order, the topmost first and never none.
+    ///
+    /// # Errors
+    /// There is no such image or root file system, or the disk fails.
+    pub async fn hold_volumes(
+        self: &Arc<Self>,
+        container_id: &str,
+        images: &[ImageId],
+    ) -> Result<Vec<Vec<PathBuf>>, StoreError> {
+        check_id(container_id)?;
+        let mut volumes = Vec::new();
+        let mut trees = Vec::new();
+        {
+            let mut state = self.state();
+            for image in images {
+                let found = state.images.get(image);
+                let found = found.ok_or_else(|| StoreError::NoImage(image.to_string()))?;
+                volumes.extend(found.layers.iter().cloned());
+                trees.push(self.trees(&state, &found.layers));
+            }
+            if !state.snapshots.contains_key(container_id) {
+                return Err(StoreError::NoRootfs(container_id.to_owned()));
+            }
+            if !state.hold(&volumes) {
+                return Err(StoreError::NoImage(container_id.to_owned()));
+            }
+            if let Some(snapshot) = state.snapshots.get_mut(container_id) {
+                snapshot.volumes.extend(volumes.iter().cloned());
+            }
+        }
+        let folder = self.folders.snapshot(container_id);
+        let written = blocking(move || {
+            write_layers(&folder.join(VOLUMES), &volumes).map_err(disk_error("note in", &folder))
+        });
+        written.await?;
+        Ok(trees)
     }
 
     /// Removes what a container wrote. It must not be mounted any more. One that is not there is
@@ -161,6 +190,24 @@ impl ImageStore {
         self.state().snapshots.keys().cloned().collect()
     }
 
+    /// The folders of layers, the topmost first.
+    fn trees(&self, state: &State, layers: &[Digest]) -> Vec<PathBuf> {
+        let mut seen = HashSet::new();
+        // Overlayfs refuses a folder that it has already; of two, the lower one shows nothing that
+        // the upper one does not. Layers without content show nothing at all.
+        let shows = |layer: &&Digest| {
+            let found = state.layers.get(*layer);
+            found.is_some_and(|layer| layer.record.usage.inodes > 0)
+                && seen.insert((*layer).clone())
+        };
+        let shown = layers.iter().rev().filter(shows);
+        let mut trees: Vec<PathBuf> = shown.map(|layer| self.folders.layer_tree(layer)).collect();
+        if trees.is_empty() {
+            trees.push(self.folders.layers().join(EMPTY));
+        }
+        trees
+    }
+
     fn make_snapshot(
         &self,
         container_id: &str,
@@ -174,7 +221,7 @@ impl ImageStore {
             .and_then(|()| chown(&upper, Some(attributes.uid), Some(attributes.gid)))
             .and_then(|()| fs::set_permissions(&upper, fs::Permissions::from_mode(attributes.mode)))
             .and_then(|()| fs::create_dir(made.join("work")))
-            .and_then(|()| write_layers(&made, layers));
+            .and_then(|()| write_layers(&made.join(LAYERS), layers));
         let target = self.folders.snapshot(container_id);
         let moved = filled.and_then(|()| fs::rename(&made, &target));
         if moved.is_err() {
@@ -187,9 +234,10 @@ impl ImageStore {
     fn forget_snapshot(&self, container_id: &str) {
         let (layers, is_last) = {
             let mut state = self.state();
-            let Some(snapshot) = state.snapshots.remove(container_id) else {
+            let Some(mut snapshot) = state.snapshots.remove(container_id) else {
                 return;
             };
+            snapshot.layers.append(&mut snapshot.volumes);
             state.release(&snapshot.layers, Instant::now());
             let is_unused = |layer| {
                 state
@@ -223,19 +271,29 @@ fn mapped(id: u32, mappings: &[IdMapping]) -> u32 {
 }
 
 /// Not flushed: no container outlives a power cut, and what a crash of this process leaves is whole.
-fn write_layers(folder: &Path, layers: &[Digest]) -> io::Result<()> {
+fn write_layers(file: &Path, layers: &[Digest]) -> io::Result<()> {
     let mut text = String::new();
     for layer in layers {
         text.push_str(&layer.to_string());
         text.push('\n');
     }
     text.push_str(END);
-    fs::write(folder.join(LAYERS), text)
+    fs::write(file, text)
 }
 
 /// The layers below a root file system, from the bottom to the top; `None` if the list is not whole.
 pub(super) fn read_layers(folder: &Path) -> Option<Vec<Digest>> {
-    let text = fs::read_to_string(folder.join(LAYERS)).ok()?;
+    read_list(&folder.join(LAYERS))
+}
+
+/// The layers of the images that a container mounts; `None` if it mounts none, or the list is not
+/// whole.
+pub(super) fn read_volumes(folder: &Path) -> Option<Vec<Digest>> {
+    read_list(&folder.join(VOLUMES))
+}
+
+fn read_list(file: &Path) -> Option<Vec<Digest>> {
+    let text = fs::read_to_string(file).ok()?;
     let lines = text.strip_suffix(END)?.lines();
     lines.map(|line| line.parse().ok()).collect()
 }

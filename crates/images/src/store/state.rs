@@ -32,6 +32,8 @@ pub(super) struct Layer {
 pub(super) struct Snapshot {
     /// Layers below it, from the bottom to the top.
     pub(super) layers: Vec<Digest>,
+    /// Layers of the images that the container mounts.
+    pub(super) volumes: Vec<Digest>,
     /// What was found in it, and when.
     pub(super) measured: Option<(Instant, Usage)>,
 }

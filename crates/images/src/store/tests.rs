@@ -102,6 +102,37 @@ async fn layers_go_with_the_last_one_who_needs_them() {
 }
 
 #[tokio::test]
+async fn images_that_a_container_mounts_keep_their_layers_as_long_as_it_is_there() {
+    if !is_root() {
+        return;
+    }
+    let dir = folder();
+    let store = open(dir.path()).await;
+    let (base, more) = (layer(&[("b", "b")]), layer(&[("x", "1")]));
+    let own = load(&store, "r.test/own:1", std::slice::from_ref(&base), "own").await;
+    let volume = load(&store, "r.test/volume:1", &[base, more], "volume").await;
+    let none = load(&store, "r.test/none:1", &[], "none").await;
+    let images = [volume.id.clone(), none.id.clone()];
+    assert!(store.hold_volumes("c", &images).await.is_err());
+    store.prepare_rootfs("c", &own.id, None).await.unwrap();
+    let trees = store.hold_volumes("c", &images).await.unwrap();
+    assert_eq!((trees[0].len(), trees[1].len()), (2, 1));
+    assert!(trees[0][0].join("x").exists() && trees[0][1].join("b").exists());
+    for image in [&own, &volume, &none] {
+        store.remove(&image.id.to_string()).await.unwrap();
+    }
+    assert!(store.hold_volumes("c", &images).await.is_err());
+
+    // A runtime that is started anew knows it, too.
+    drop(store);
+    let store = open(dir.path()).await;
+    assert_eq!(layers(&store), 2);
+    assert!(trees[0][0].join("x").exists());
+    store.remove_rootfs("c").await.unwrap();
+    assert_eq!(layers(&store), 0);
+}
+
+#[tokio::test]
 async fn a_tag_moves_to_the_image_that_came_last() {
     if !is_root() {
         return;

@@ -41,6 +41,7 @@ pub(crate) fn settings(options: &Options, cgroup_driver: &str) -> anyhow::Result
         "rubelet.runtime.masqueradeExempt",
         &options.masquerade_exempt,
     )?;
+    settings.cdi_spec_dirs = options.cdi_spec_dirs.iter().map(Into::into).collect();
     let images = &mut settings.images;
     images
         .insecure_registries
@@ -48,6 +49,7 @@ pub(crate) fn settings(options: &Options, cgroup_driver: &str) -> anyhow::Result
     images.authorities = Some(&options.registry_authorities)
         .filter(|path| !path.is_empty())
         .map(Into::into);
+    images.limits.progress = options.image_pull_progress_timeout;
     Ok(settings)
 }
 

@@ -32,7 +32,7 @@ pub struct SpecInput<'a> {
     pub rootfs: &'a Path,
     /// The pod's own files.
     pub files: PodFiles<'a>,
-    /// What was found at each `container.mounts[n].host_path`, in the same order.
+    /// What was found for each of `container.mounts`, in the same order.
     pub sources: &'a [MountSource],
     /// What was found at each `container.devices[n].host_path`, in the same order: one node, or all
     /// those below a folder.
@@ -93,6 +93,9 @@ pub struct MountSource {
     pub mount_point: PathBuf,
     /// How mounts below that mount point spread.
     pub propagation: Propagation,
+    /// Folders of the layers of the image that is mounted, the topmost first; empty for a path of the
+    /// host.
+    pub layers: Vec<PathBuf>,
 }
 
 /// How mount events spread from a mount.

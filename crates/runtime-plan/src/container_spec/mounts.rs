@@ -2,6 +2,7 @@
 //! mounts, the image's volumes.
 
 mod asked;
+mod image;
 mod standard;
 
 use std::path::{Component, Path, PathBuf};

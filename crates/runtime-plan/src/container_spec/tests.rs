@@ -78,6 +78,10 @@ impl Asked {
             path: mount.host_path.clone().into(),
             mount_point: "/".into(),
             propagation,
+            layers: match &mount.image {
+                Some(_) => vec!["/layers/2/fs".into(), "/layers/1/fs".into()],
+                None => Vec::new(),
+            },
         });
         self.container.mounts.push(mount);
         self
@@ -292,6 +296,41 @@ fn read_only_is_recursive_only_where_that_can_be_kept() {
     assert!(with(true, true, |host| host.recursive_read_only = false).is_err());
 }
 
+fn image(container_path: &str) -> v1::Mount {
+    v1::Mount {
+        container_path: container_path.into(),
+        readonly: true,
+        image: Some(v1::ImageSpec {
+            image: "sha256:1".into(),
+            user_specified_image: "example.com/tools:1".into(),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+#[test]
+fn an_image_is_mounted_as_its_layers_for_reading_only() {
+    let mut asked = Asked::new();
+    let part = v1::Mount {
+        image_sub_path: "usr/share".into(),
+        mount_options: vec!["noexec".into()],
+        ..image("/share/")
+    };
+    asked.mount(image("/tools"), Propagation::Private);
+    let spec = asked.mount(part, Propagation::Private).build().unwrap();
+    let whole = at(&spec, "/tools");
+    assert!(whole.is_layers());
+    assert_eq!(whole.source, Path::new("example.com/tools:1"));
+    let layers = ["lowerdir+=/layers/2/fs", "lowerdir+=/layers/1/fs"];
+    assert_eq!(whole.options[..2], ["ro", "nodev"]);
+    assert_eq!(whole.options[2..], layers);
+    let part = at(&spec, "/share");
+    assert_eq!(part.options[2], "noexec");
+    assert_eq!(part.options[3..5], layers);
+    assert_eq!(part.options[5], "x-rubelet.sub-path=usr/share");
+}
+
 #[test]
 fn mounts_that_can_not_be_made_are_refused() {
     let refused = |mount: v1::Mount| {
@@ -300,11 +339,26 @@ fn mounts_that_can_not_be_made_are_refused() {
     };
     assert!(refused(plain("relative")).contains("not an absolute path"));
     assert!(refused(plain("/a/..")).contains("the root itself"));
-    let image = v1::Mount {
+    let both = v1::Mount {
         image: Some(v1::ImageSpec::default()),
         ..plain("/m")
     };
-    assert!(refused(image).contains("no image volumes"));
+    assert!(refused(both).contains("mounts[0].host_path: it must be empty"));
+    let writable = v1::Mount {
+        readonly: false,
+        ..image("/m")
+    };
+    assert!(refused(writable).contains("can only be mounted read-only"));
+    let spreading = v1::Mount {
+        propagation: v1::MountPropagation::PropagationBidirectional.into(),
+        ..image("/m")
+    };
+    assert!(refused(spreading).contains("mounts[0].propagation"));
+    let imageless = v1::Mount {
+        image_sub_path: "etc".into(),
+        ..plain("/m")
+    };
+    assert!(refused(imageless).contains("only for mounts of images"));
     let options = v1::Mount {
         mount_options: vec!["noexec".into(), "suid".into()],
         ..plain("/m")
@@ -467,16 +521,7 @@ fn profiles_and_limits_arrive_in_the_specification() {
 }
 
 #[test]
-fn what_this_runtime_does_not_have_is_refused() {
-    let mut cdi = Asked::new();
-    cdi.container.cdi_devices.push(v1::CdiDevice {
-        name: "vendor.com/gpu=0".into(),
-    });
-    assert!(cdi.refused().contains("vendor.com/gpu=0"));
-    let mut old_cdi = Asked::new();
-    let annotation = ("cdi.k8s.io/x".to_owned(), "vendor.com/gpu=0".to_owned());
-    old_cdi.container.annotations = [annotation].into();
-    assert!(old_cdi.refused().contains("CDI"));
+fn a_working_folder_that_is_not_absolute_is_refused() {
     let mut relative = Asked::new();
     relative.container.working_dir = "work".into();
     assert!(relative.refused().starts_with("working_dir"));

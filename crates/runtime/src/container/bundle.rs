@@ -24,7 +24,7 @@ use super::{
     scope::{self, Holder},
 };
 use crate::{
-    apparmor,
+    apparmor, cdi,
     engine::Engine,
     fault::{Fault, Outcome},
     handler::Handler,
@@ -53,14 +53,19 @@ struct Found {
     sources: Vec<container_spec::MountSource>,
     devices: Vec<Vec<container_spec::HostDevice>>,
     host_devices: Vec<container_spec::HostDevice>,
+    cdi_devices: cdi::Devices,
     seccomp_profile: Option<String>,
     apparmor_profiles: Vec<String>,
 }
 
 /// Writes the bundle and makes the cgroup.
-pub(super) async fn prepare(making: &Making, layers: &RootfsLayers) -> Outcome<Prepared> {
+pub(super) async fn prepare(
+    making: &Making,
+    layers: &RootfsLayers,
+    volumes: Vec<Vec<PathBuf>>,
+) -> Outcome<Prepared> {
     let namespaces = namespaces(making)?;
-    let found = find(making, layers).await?;
+    let found = find(making, layers, volumes).await?;
     let accounts = Accounts {
         passwd: found.passwd.as_deref(),
         group: found.group.as_deref(),
@@ -116,10 +121,16 @@ pub(super) async fn prepare(making: &Making, layers: &RootfsLayers) -> Outcome<P
 }
 
 /// Looks at the host.
-async fn find(making: &Making, layers: &RootfsLayers) -> Outcome<Found> {
+async fn find(
+    making: &Making,
+    layers: &RootfsLayers,
+    volumes: Vec<Vec<PathBuf>>,
+) -> Outcome<Found> {
     let (config, layers) = (Arc::clone(&making.config), layers.clone());
     let file = profile::seccomp_file(&config, &making.engine.facts)?;
     let has_apparmor = making.engine.facts.apparmor;
+    let named = rubelet_runtime_plan::cdi::wanted(&config)?;
+    let cdi_dirs = making.engine.settings.cdi_spec_dirs.clone();
     let paths = config.mounts.iter().map(|mount| mount.host_path.clone());
     let paths = paths.filter(|path| !path.is_empty()).collect();
     let work = move || {
@@ -127,13 +138,14 @@ async fn find(making: &Making, layers: &RootfsLayers) -> Outcome<Found> {
         Ok(Found {
             passwd: rootfs_files::read(&layers, "etc/passwd")?,
             group: rootfs_files::read(&layers, "etc/group")?,
-            sources: mount_sources::find(&config.mounts)?,
+            sources: mount_sources::find(&config.mounts, volumes)?,
             devices: host_devices::wanted(&config.devices)?,
             host_devices: if privileged {
                 host_devices::all()?
             } else {
                 Vec::new()
             },
+            cdi_devices: cdi::find(&cdi_dirs, &named)?,
             seccomp_profile: file.map(|file| read_profile(&file)).transpose()?,
             apparmor_profiles: if has_apparmor {
                 apparmor::profiles_with_own()
@@ -183,7 +195,9 @@ fn build(
         seccomp_profile: found.seccomp_profile.as_deref(),
         apparmor_profiles: &found.apparmor_profiles,
     };
-    Ok(container_spec::build(&input)?)
+    let mut built = container_spec::build(&input)?;
+    found.cdi_devices.apply(&mut built.spec)?;
+    Ok(built)
 }
 
 pub(super) fn security(config: &v1::ContainerConfig) -> Option<&v1::LinuxContainerSecurityContext> {

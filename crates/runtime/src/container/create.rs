@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use rubelet_base::cgroup::CgroupPath;
 use rubelet_cri::v1::{self, ContainerEventType};
-use rubelet_images::{Image, Mappings, RootfsLayers};
+use rubelet_images::{Image, ImageId, Mappings, RootfsLayers};
 use rubelet_runtime_plan::{
     cgroup::{self, ContainerCgroup},
     cri_status::sandbox_metadata,
@@ -15,7 +15,7 @@ use rubelet_runtime_plan::{
 };
 use rubelet_shim::protocol::{Answer, Call, CreateContainer, Rootfs};
 
-use super::{Container, bundle, scope};
+use super::{Container, bundle, scope, volumes};
 use crate::{
     clock,
     engine::Engine,
@@ -39,7 +39,7 @@ pub(crate) async fn create(
     let _shared = sandbox.calls.read().await;
     sandbox.verdict(SandboxCall::CreateContainer)?;
 
-    let config = request
+    let mut config = request
         .config
         .ok_or_else(|| Fault::invalid("the request has no config"))?;
     let pod = request
@@ -58,6 +58,7 @@ pub(crate) async fn create(
     let reservation = engine.table.reserve(name, &id)?;
 
     let handler = Handler::of(&engine.settings, &sandbox.record().runtime_handler)?;
+    let volumes = volumes::resolve(&engine.images, &handler, &mut config.mounts)?;
     let parent = sandbox.record().cgroup_parent.clone();
     let cgroup = cgroup::container(&parent, &id, engine.facts.driver)?;
     let making = Making {
@@ -72,6 +73,7 @@ pub(crate) async fn create(
         config: Arc::new(config),
         pod: Arc::new(pod),
         image,
+        volumes,
         cgroup,
         handler,
     };
@@ -183,6 +185,8 @@ pub(super) struct Making {
     pub(super) config: Arc<v1::ContainerConfig>,
     pub(super) pod: Arc<v1::PodSandboxConfig>,
     pub(super) image: Arc<Image>,
+    /// The images that it mounts, in the order of the mounts.
+    pub(super) volumes: Vec<ImageId>,
     pub(super) cgroup: ContainerCgroup,
     pub(super) handler: Handler,
 }
@@ -200,7 +204,8 @@ impl Making {
             .prepare_rootfs(&container.id, &self.image.id, mappings.as_ref())
             .await
             .map_err(|error| Fault::because("cannot make the root file system", &error))?;
-        let prepared = bundle::prepare(self, &layers).await?;
+        let volumes = volumes::hold(&engine.images, &container.id, &self.volumes).await?;
+        let prepared = bundle::prepare(self, &layers, volumes).await?;
         container.change(|record| record.user = prepared.user.clone());
         let call = self.call(layers, &prepared);
         let answer = self

@@ -9,9 +9,11 @@
     reason = "what fails in a test says so by its place"
 )]
 
+mod cdi;
 mod containers;
 mod events;
 mod exec;
+mod image_volumes;
 mod images;
 mod inside;
 mod isolation;

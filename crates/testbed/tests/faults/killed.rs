@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use rubelet_cri::v1;
+use rubelet_testbed::images;
 
 use crate::lab::Lab;
 use crate::subject::{Sandbox, WAITING, remove, remove_sandbox, run, start, stop, stop_sandbox};
@@ -10,7 +12,18 @@ use crate::subject::{Sandbox, WAITING, remove, remove_sandbox, run, start, stop,
 /// One life of a pod, call after call; an error ends it.
 async fn live(lab: &Lab, sandbox: &Sandbox<'_>) -> Result<()> {
     let client = lab.subject.client();
-    let container = sandbox.creation(sandbox.script("main", WAITING)).await?;
+    let mut config = sandbox.script("main", WAITING);
+    config.mounts = vec![v1::Mount {
+        container_path: "/image".into(),
+        readonly: true,
+        image: Some(v1::ImageSpec {
+            image: images::NAMED_USER.into(),
+            ..Default::default()
+        }),
+        image_sub_path: "etc".into(),
+        ..Default::default()
+    }];
+    let container = sandbox.creation(config).await?;
     start(client, &container).await?;
     stop(client, &container, 5).await?;
     remove(client, &container).await?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use rubelet_cri::v1;
 use rubelet_oci::{IdMapping, Mount};
 
-use super::{Propagation, SpecInput, clean};
+use super::{Propagation, SpecInput, clean, image};
 use crate::{Refusal, container_spec::MountSource, userns};
 
 /// Options that a caller may add to a mount.
@@ -19,21 +19,6 @@ pub(super) fn asked_for(
 ) -> Result<(Mount, Propagation), Refusal> {
     let refuse =
         |part: &str, message: String| Refusal::new(format!("mounts[{index}]{part}"), message);
-    if let Some(image) = &mount.image {
-        return Err(refuse(
-            ".image",
-            format!(
-                "the image {:?} can't be mounted: this runtime has no image volumes; use containerd for such pods",
-                image.image
-            ),
-        ));
-    }
-    if !mount.image_sub_path.is_empty() {
-        return Err(refuse(
-            ".image_sub_path",
-            "this runtime has no image volumes".to_owned(),
-        ));
-    }
     if let Some(option) = mount
         .mount_options
         .iter()
@@ -57,6 +42,10 @@ pub(super) fn asked_for(
             ".container_path",
             "the root itself can't be a mount".to_owned(),
         ));
+    }
+    if mount.image.is_some() || !mount.image_sub_path.is_empty() {
+        let made = image::mount(input, index, mount, destination)?;
+        return Ok((made, Propagation::Private));
     }
     if !mount.host_path.starts_with('/') {
         return Err(refuse(

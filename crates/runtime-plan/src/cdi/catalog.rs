@@ -1,0 +1,148 @@
+//! All devices that are described on a machine.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
+
+use super::{Document, Edits, document::Device, name};
+use crate::Refusal;
+
+/// A file with devices.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpecFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Of two files with the same device that with the higher number counts: that of the later folder.
+    pub priority: usize,
+    /// What is in it, or why it can't be used.
+    pub content: Result<Document, String>,
+}
+
+/// Devices by their whole names.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog<'a> {
+    devices: BTreeMap<String, Entry<'a>>,
+    broken: Vec<(&'a SpecFile, &'a str)>,
+}
+
+/// The files that describe a device with the highest priority. With more than one, nobody can tell
+/// which is meant.
+#[derive(Debug, Clone)]
+struct Entry<'a> {
+    priority: usize,
+    places: Vec<(&'a SpecFile, &'a Document, &'a Device)>,
+}
+
+impl<'a> Catalog<'a> {
+    /// Sorts what was read.
+    #[must_use]
+    pub fn of(files: &'a [SpecFile]) -> Self {
+        let mut catalog = Self::default();
+        for file in files {
+            let document = match &file.content {
+                Ok(document) => document,
+                Err(why) => {
+                    catalog.broken.push((file, why));
+                    continue;
+                }
+            };
+            for device in &document.devices {
+                catalog.add(file, document, device);
+            }
+        }
+        catalog
+    }
+
+    fn add(&mut self, file: &'a SpecFile, document: &'a Document, device: &'a Device) {
+        let name = format!("{}={}", document.kind, device.name);
+        let entry = self.devices.entry(name).or_insert(Entry {
+            priority: file.priority,
+            places: Vec::new(),
+        });
+        if file.priority > entry.priority {
+            entry.priority = file.priority;
+            entry.places.clear();
+        }
+        if file.priority == entry.priority {
+            entry.places.push((file, document, device));
+        }
+    }
+
+    /// What a container with these devices gets. What a file says for all of its devices comes once,
+    /// before the first of them.
+    ///
+    /// # Errors
+    /// A device is not described, or twice.
+    pub fn edits(&self, names: &[String]) -> Result<Edits, Refusal> {
+        let mut edits = Edits::default();
+        let mut seen = BTreeSet::new();
+        for name in names {
+            let refuse = |message: String| Err(Refusal::new("cdi_devices", message));
+            let places = self
+                .devices
+                .get(name)
+                .map_or(&[][..], |entry| &entry.places);
+            match places {
+                [] => return refuse(self.missing(name)),
+                [(file, document, device)] => {
+                    if seen.insert(&file.path) {
+                        edits.add(&document.kind, &document.container_edits);
+                    }
+                    edits.add(name, &device.container_edits);
+                }
+                several => {
+                    let files = several
+                        .iter()
+                        .map(|(file, ..)| file.path.display().to_string());
+                    return refuse(format!(
+                        "the device {name:?} is described more than once: {}; remove all files but one",
+                        files.collect::<Vec<_>>().join(", ")
+                    ));
+                }
+            }
+        }
+        Ok(edits)
+    }
+
+    fn missing(&self, name: &str) -> String {
+        let mut message =
+            format!("there is no CDI specification of the device {name:?} on this node");
+        let kind = name::qualified(name).map_or("", |(kind, _)| kind);
+        let of_kind: Vec<&str> = self
+            .devices
+            .keys()
+            .filter(|known| known.split('=').next() == Some(kind))
+            .map(String::as_str)
+            .collect();
+        if !of_kind.is_empty() {
+            message.push_str(&format!("; there are {}", of_kind.join(", ")));
+        }
+        if let Some((file, why)) = self.broken.first() {
+            message.push_str(&format!("; {} can't be used: {why}", file.path.display()));
+        }
+        message
+    }
+
+    /// What is wrong, a line each: files that can't be used, and devices that are described twice.
+    #[must_use]
+    pub fn faults(&self) -> Vec<String> {
+        let broken = self
+            .broken
+            .iter()
+            .map(|(file, why)| format!("{}: {why}", file.path.display()));
+        let twice = self
+            .devices
+            .iter()
+            .filter(|(_, entry)| entry.places.len() > 1)
+            .map(|(name, entry)| {
+                let files = entry
+                    .places
+                    .iter()
+                    .map(|(file, ..)| file.path.display().to_string());
+                let files = files.collect::<Vec<_>>().join(" and ");
+                format!("the device {name:?} is in {files}")
+            });
+        broken.chain(twice).collect()
+    }
+}
