@@ -48,6 +48,10 @@ pub trait ImageService: Send + Sync + 'static {
     }
 }
 
+/// Annotation of the image in `RemoveImageRequest` by which a runtime of our own takes away only the
+/// name that is given, and the image only with its last one. Others do not know it.
+pub const ONE_NAME: &str = "rubelet.dev/one-name";
+
 /// What a runtime of our own can do with images beyond the CRI: take them from a file.
 #[async_trait]
 pub trait ImageLoader: Send + Sync + 'static {

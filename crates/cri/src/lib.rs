@@ -14,7 +14,7 @@ pub mod v1;
 pub use call::{CALLS, Call, Timeouts};
 pub use error::{CriError, CriErrorKind};
 pub use event::{ContainerEvent, EventStream};
-pub use image::{ImageLoader, ImageService};
+pub use image::{ImageLoader, ImageService, ONE_NAME};
 pub use runtime::RuntimeService;
 pub use tonic::Code;
 

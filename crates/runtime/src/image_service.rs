@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use rubelet_cri::{
-    Code, CriErrorKind, CriResult, ImageLoader, ImageService,
+    Code, CriErrorKind, CriResult, ImageLoader, ImageService, ONE_NAME,
     v1::{self, FilesystemIdentifier, FilesystemUsage},
 };
 use rubelet_images::{
@@ -69,11 +69,16 @@ impl ImageService for Images {
         request: v1::RemoveImageRequest,
     ) -> CriResult<v1::RemoveImageResponse> {
         let fault = Fault::of::<v1::RemoveImageRequest>;
-        let image = named(request.image).map_err(fault)?;
+        let spec = request.image.unwrap_or_default();
+        let one_name = spec.annotations.contains_key(ONE_NAME);
+        let image = named(Some(spec)).map_err(fault)?;
         // A removal that has begun goes on when the caller goes away.
         let store = Arc::clone(&self.0);
         let removing = tokio::spawn(async move {
-            let removed = store.remove(&image).await;
+            let removed = match one_name {
+                true => store.untag(&image).await,
+                false => store.remove(&image).await,
+            };
             removed
                 .map_err(|error| Fault::because(format!("cannot remove the image {image}"), &error))
         });

@@ -3,13 +3,17 @@
 mod backend;
 mod credentials;
 mod list;
-
-use std::path::PathBuf;
+mod load;
+mod removal;
+mod users;
 
 use rubelet_cri::v1;
 use serde_json::{Value, json};
 
-use self::{backend::Backend, credentials::CredentialArgs, list::ListOutput};
+use self::{
+    backend::Backend, credentials::CredentialArgs, list::ListOutput, load::LoadArgs,
+    removal::RemoveArgs,
+};
 use super::{
     agent::Agent,
     failure::Failure,
@@ -36,10 +40,16 @@ enum ImageCommand {
     Pull(PullArgs),
     /// Load images from files: docker archives and OCI layouts, as `docker save` or `skopeo copy`
     /// write them
-    #[command(after_help = "Example:\n  rubelet image load busybox.tar")]
+    #[command(
+        after_help = "Examples:\n  rubelet image load busybox.tar\n  docker save busybox | rubelet image load"
+    )]
     Load(LoadArgs),
-    /// Remove images
-    Rm(NamesArgs),
+    /// Take names of images away; an image goes with its last name
+    #[command(
+        visible_alias = "remove",
+        after_help = "Example:\n  rubelet image rm busybox:1.37"
+    )]
+    Rm(RemoveArgs),
     /// Show everything about images, as JSON
     Inspect(NamesArgs),
 }
@@ -67,13 +77,6 @@ struct PullArgs {
 }
 
 #[derive(Debug, Clone, clap::Args)]
-struct LoadArgs {
-    /// Archives or folders
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<PathBuf>,
-}
-
-#[derive(Debug, Clone, clap::Args)]
 struct NamesArgs {
     /// Names or identifiers of images
     #[arg(value_name = "IMAGE", required = true)]
@@ -86,16 +89,15 @@ pub(super) async fn run(
     terminal: &mut Terminal<'_>,
 ) -> Result<(), Failure> {
     let backend = Backend::open(&args.place, agent).await?;
+    let only_looks = matches!(args.command, ImageCommand::Ls(_) | ImageCommand::Inspect(_));
+    if let Some(place) = backend.place().filter(|_| !only_looks) {
+        terminal.note(&place);
+    }
     match args.command {
         ImageCommand::Ls(args) => ls(&backend, &args, terminal).await,
         ImageCommand::Pull(args) => pull(&backend, &args, terminal).await,
-        ImageCommand::Load(args) => load(&backend, &args, terminal).await,
-        ImageCommand::Rm(args) => {
-            each(&args.names, terminal, async |name, terminal| {
-                remove(&backend, name, terminal).await
-            })
-            .await
-        }
+        ImageCommand::Load(args) => load::run(&backend, &args, terminal).await,
+        ImageCommand::Rm(args) => removal::run(&backend, &args, terminal).await,
         ImageCommand::Inspect(args) => inspect(&backend, &args.names, terminal).await,
     }
 }
@@ -165,34 +167,6 @@ async fn pull(
         terminal.print(format!("{}\n", visible(&pulled.image_ref)))
     })
     .await
-}
-
-async fn load(
-    backend: &Backend,
-    args: &LoadArgs,
-    terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
-    let names: Vec<String> = args
-        .files
-        .iter()
-        .map(|file| file.to_string_lossy().into_owned())
-        .collect();
-    each(&names, terminal, async |file, terminal| {
-        // The runtime may have another working folder.
-        let path = std::path::absolute(file)?;
-        let loaded = backend.load(&path).await?;
-        let lines = loaded.iter().map(|name| format!("{}\n", visible(name)));
-        terminal.print(lines.collect::<String>())
-    })
-    .await
-}
-
-async fn remove(backend: &Backend, name: &str, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
-    let image = backend.find(name, false).await?.image.unwrap_or_default();
-    let request = v1::RemoveImageRequest { image: spec(name) };
-    backend.images.remove_image(request).await?;
-    let named = image.repo_tags.first().unwrap_or(&image.id);
-    terminal.print(format!("{}\n", visible(named)))
 }
 
 async fn inspect(

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use rubelet_config::EmbeddedRuntime;
-use rubelet_cri::{CriResult, ImageLoader, ImageService, v1};
+use rubelet_cri::{CriResult, ImageLoader, ImageService, RuntimeService, v1};
 use rubelet_cri_grpc::{CriClient, Timeouts};
 use rubelet_runtime::StoredImages;
 use serde_json::Value;
@@ -101,7 +101,7 @@ pub(super) struct Backend {
 
 enum Loader {
     Socket(Box<CriClient>),
-    Own(Arc<StoredImages>),
+    Own(Arc<StoredImages>, String),
 }
 
 impl Backend {
@@ -131,7 +131,7 @@ impl Backend {
             .with_context(|| format!("cannot open the images in {}", options.root_dir))?;
         Ok(Self {
             images: Arc::clone(&own) as _,
-            loader: Loader::Own(own),
+            loader: Loader::Own(own, options.root_dir),
         })
     }
 
@@ -147,7 +147,7 @@ impl Backend {
     pub(super) async fn load(&self, path: &Path) -> Result<Vec<String>, Failure> {
         let loaded: CriResult<Vec<String>> = match &self.loader {
             Loader::Socket(client) => client.load_images(path).await,
-            Loader::Own(own) => own.load(path.to_owned()).await,
+            Loader::Own(own, _) => own.load(path.to_owned()).await,
         };
         loaded.map_err(|error| match error.is_unimplemented() {
             true => anyhow!(
@@ -157,6 +157,24 @@ impl Backend {
             .into(),
             false => error.into(),
         })
+    }
+
+    /// The runtime, if one runs.
+    pub(super) fn runtime(&self) -> Option<&dyn RuntimeService> {
+        match &self.loader {
+            Loader::Socket(client) => Some(&**client),
+            Loader::Own(..) => None,
+        }
+    }
+
+    /// What to tell people before a change: an agent with other folders does not see it.
+    pub(super) fn place(&self) -> Option<String> {
+        match &self.loader {
+            Loader::Socket(_) => None,
+            Loader::Own(_, root) => Some(format!(
+                "no runtime answers on its socket: the images in {root} are changed directly"
+            )),
+        }
     }
 
     /// The image of a name or identifier.

@@ -18,10 +18,14 @@ use super::fixture::{Ended, Screens, type_words};
 
 const ID: &str = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
+const GONE: &str = "Untagged: example.com/busybox:1\nDeleted: \
+     sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n";
+
 /// One image, and whatever is loaded or pulled.
 #[derive(Default)]
 struct Images {
     removed: Mutex<Vec<String>>,
+    containers: Mutex<Vec<v1::Container>>,
 }
 
 impl Images {
@@ -35,7 +39,38 @@ impl Images {
     }
 }
 
-impl RuntimeService for Images {}
+#[async_trait]
+impl RuntimeService for Images {
+    async fn list_containers(
+        &self,
+        _: v1::ListContainersRequest,
+    ) -> CriResult<v1::ListContainersResponse> {
+        let containers = self.containers.lock().unwrap().clone();
+        Ok(v1::ListContainersResponse { containers })
+    }
+
+    async fn container_status(
+        &self,
+        request: v1::ContainerStatusRequest,
+    ) -> CriResult<v1::ContainerStatusResponse> {
+        let mounted = request.container_id == "mounts";
+        let mount = v1::Mount {
+            image: Some(v1::ImageSpec {
+                image: ID.to_owned(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        let status = v1::ContainerStatus {
+            mounts: mounted.then_some(mount).into_iter().collect(),
+            ..Default::default()
+        };
+        Ok(v1::ContainerStatusResponse {
+            status: Some(status),
+            ..Default::default()
+        })
+    }
+}
 
 #[async_trait]
 impl ImageService for Images {
@@ -160,18 +195,46 @@ fn images_are_listed_shown_and_removed() {
         serde_json::from_str(&served.type_in("inspect busybox").data()).unwrap();
     assert_eq!(shown[0]["id"], ID);
     assert_eq!(shown[0]["config"]["User"], "7");
-    assert_eq!(
-        served.type_in("rm busybox").data(),
-        "example.com/busybox:1\n"
-    );
-    assert_eq!(*served.images.removed.lock().unwrap(), ["busybox"]);
+    assert_eq!(served.type_in("rm example.com/busybox:1").data(), GONE);
+    assert_eq!(*served.images.removed.lock().unwrap(), [ID]);
+}
+
+#[test]
+fn an_image_that_a_container_uses_is_removed_by_force_only() {
+    let served = Served::start(true);
+    let container = |id: &str, image: &str| v1::Container {
+        id: id.to_owned(),
+        image_id: image.to_owned(),
+        labels: [
+            ("io.kubernetes.pod.namespace", "shop"),
+            ("io.kubernetes.pod.name", "web"),
+            ("io.kubernetes.container.name", id),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into(),
+        ..Default::default()
+    };
+    for (user, image) in [("runs", ID), ("mounts", "sha256:other")] {
+        *served.images.containers.lock().unwrap() =
+            vec![container("idle", "sha256:other"), container(user, image)];
+        let error = served.type_in("rm busybox").error(1);
+        assert_eq!(
+            error,
+            format!(
+                "error: the image \"busybox\" is used by the container \"{user}\" of the pod \
+                 shop/web; remove that first, or the image nevertheless with --force\n"
+            )
+        );
+    }
+    assert!(served.images.removed.lock().unwrap().is_empty());
+    assert_eq!(served.type_in("rm -f busybox").data(), GONE);
 }
 
 #[test]
 fn an_image_that_is_not_there_does_not_keep_the_others_from_being_removed() {
     let served = Served::start(true);
     let ended = served.type_in("rm nothing busybox");
-    assert_eq!((ended.code, &*ended.out), (1, "example.com/busybox:1\n"));
+    assert_eq!((ended.code, &*ended.out), (1, GONE));
     assert_eq!(
         ended.err,
         "error: there is no image \"nothing\"; `rubelet image ls` lists those that are there\n"
@@ -195,6 +258,11 @@ fn files_are_loaded_by_their_whole_path_where_the_runtime_can() {
     assert_eq!(
         served.type_in("load a.tar").data(),
         format!("{}\n", here.join("a.tar").display())
+    );
+    let both = served.type_in("load -i a.tar b.tar").data();
+    assert!(
+        both.contains("/a.tar\n") && both.contains("/b.tar\n"),
+        "{both}"
     );
     let other = Served::start(false);
     let error = other.type_in("load a.tar").error(1);
