@@ -11,6 +11,7 @@ use rubelet_cri::v1::{self, FilesystemIdentifier, FilesystemUsage};
 use rubelet_host::{cgroup::CgroupStats, netlink::Link};
 use rubelet_runtime_plan::{
     cri_status::{container_attributes, sandbox_attributes, stats_container, stats_sandbox},
+    record::ContainerRecord,
     state::{ContainerCall, ContainerPhase, SandboxCall, SandboxPhase},
 };
 
@@ -24,6 +25,7 @@ use crate::{
 };
 pub(crate) use convert::value;
 use convert::{Measured, convert};
+use metrics::{Disk, Known, Processes};
 pub(crate) use rates::Rate;
 
 /// Of one container.
@@ -177,10 +179,13 @@ pub(crate) async fn raw(engine: &Arc<Engine>) -> Vec<v1::PodSandboxMetrics> {
             let record = container.record();
             if record.phase == ContainerPhase::Running
                 && let Ok(cgroup) = container.cgroup()
-                && let Ok((stats, _)) = measure(engine, cgroup).await
+                && let Ok((stats, _)) = measure(engine, cgroup.clone()).await
             {
+                let mut told = metrics::of_cgroup(&stats, &container.id, &record.name);
+                let known = known(engine, &record, cgroup).await;
+                told.extend(metrics::of_container(&known, &container.id, &record.name));
                 pod.container_metrics.push(v1::ContainerMetrics {
-                    metrics: metrics::of_cgroup(&stats, &container.id, &record.name),
+                    metrics: told,
                     container_id: container.id.clone(),
                 });
             }
@@ -188,6 +193,27 @@ pub(crate) async fn raw(engine: &Arc<Engine>) -> Vec<v1::PodSandboxMetrics> {
         all.push(pod);
     }
     all
+}
+
+/// What is known of a running container beside the numbers of its cgroup.
+async fn known(engine: &Engine, record: &ContainerRecord, cgroup: CgroupPath) -> Known {
+    let used = engine.images.rootfs_usage(&record.id).await;
+    let mountpoint = engine.images.fs_info().mountpoint;
+    let cgroups = engine.cgroups.clone();
+    let gathered = engine.blocking(move || {
+        let pids = cgroups.processes(&cgroup).unwrap_or_default();
+        Ok((Processes::count(pids), Disk::below(&mountpoint)))
+    });
+    let (processes, mut disk) = gathered.await.unwrap_or_default();
+    disk.used = used.map(|usage| usage.bytes).unwrap_or_default();
+    let time = |time: i64| u64::try_from(time).unwrap_or_default();
+    Known {
+        now: time(clock::now_ns()),
+        started_at: time(record.started_at),
+        resources: record.resources.clone(),
+        processes,
+        disk,
+    }
 }
 
 async fn measure(engine: &Engine, cgroup: CgroupPath) -> Outcome<(CgroupStats, i64)> {

@@ -31,12 +31,20 @@ const VETH_INFO_PEER: u16 = 1;
 pub struct Counters {
     /// Bytes received.
     pub rx_bytes: u64,
+    /// Packets received.
+    pub rx_packets: u64,
     /// Packets that could not be received.
     pub rx_errors: u64,
+    /// Packets received that were dropped for want of room.
+    pub rx_dropped: u64,
     /// Bytes sent.
     pub tx_bytes: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
     /// Packets that could not be sent.
     pub tx_errors: u64,
+    /// Packets to be sent that were dropped for want of room.
+    pub tx_dropped: u64,
 }
 
 /// An interface.
@@ -328,9 +336,13 @@ fn counters(value: &[u8]) -> Option<Counters> {
         Some(u64::from_ne_bytes(bytes.try_into().ok()?))
     };
     Some(Counters {
+        rx_packets: at(0)?,
+        tx_packets: at(1)?,
         rx_bytes: at(2)?,
         tx_bytes: at(3)?,
         rx_errors: at(4)?,
         tx_errors: at(5)?,
+        rx_dropped: at(6)?,
+        tx_dropped: at(7)?,
     })
 }

@@ -177,33 +177,55 @@ fn metrics_are_described_and_told() -> Result<()> {
         // Containerd before 2.2 has neither.
         return Ok(());
     }
-    let names: Vec<_> = described?
-        .descriptors
-        .into_iter()
-        .map(|one| one.name)
-        .collect();
-    assert!(
-        names
-            .iter()
-            .any(|name| name == "container_cpu_usage_seconds_total"),
-        "{names:?}"
-    );
+    let described = described?.descriptors;
     let told = told?.pod_metrics;
     let own = told
         .iter()
         .find(|one| one.pod_sandbox_id == sandbox.id)
         .unwrap();
-    for metric in own
-        .metrics
-        .iter()
-        .chain(own.container_metrics.iter().flat_map(|one| &one.metrics))
-    {
-        assert!(
-            names.contains(&metric.name),
-            "{} is not described",
-            metric.name
-        );
+    let [container] = own.container_metrics.as_slice() else {
+        panic!("one container: {own:#?}");
+    };
+    for metric in own.metrics.iter().chain(&container.metrics) {
+        let descriptor = described.iter().find(|one| one.name == metric.name);
+        let keys = descriptor.map(|one| one.label_keys.len());
+        let values = metric.label_values.len();
+        assert_eq!(keys, Some(values), "labels of {}", metric.name);
     }
+    let number = |name: &str| {
+        let metric = container.metrics.iter().find(|one| one.name == name);
+        metric.and_then(|one| Some(one.value?.value))
+    };
+    let some = |name: &str| assert!(number(name) > Some(0), "{name}: {:?}", number(name));
+    // What a kubelet shows of each container, whoever the runtime is.
+    for name in [
+        "container_file_descriptors",
+        "container_fs_inodes_total",
+        "container_fs_limit_bytes",
+        "container_memory_failures_total",
+        "container_memory_max_usage_bytes",
+        "container_memory_working_set_bytes",
+        "container_processes",
+        "container_spec_cpu_period",
+        "container_spec_cpu_shares",
+        "container_threads",
+    ] {
+        some(name);
+    }
+    for name in [
+        "container_cpu_usage_seconds_total",
+        "container_memory_kernel_usage",
+        "container_memory_swap",
+        "container_sockets",
+        "container_spec_memory_swap_limit_bytes",
+        "container_threads_max",
+    ] {
+        assert!(number(name).is_some(), "{name} is missing");
+    }
+    assert!(number("container_start_time_seconds") <= number("container_last_seen"));
+    some("container_start_time_seconds");
+    let packets = "container_network_receive_packets_total";
+    assert!(own.metrics.iter().any(|one| one.name == packets));
     Ok(())
 }
 
