@@ -1,6 +1,6 @@
 //! The runtime service: each call of the CRI handed to where its work is.
 
-use std::sync::Arc;
+use std::{cmp::Reverse, sync::Arc};
 
 use async_trait::async_trait;
 use rubelet_cri::{Call, CriResult, EventStream, RuntimeService, v1};
@@ -93,6 +93,11 @@ impl RuntimeService for EmbeddedRuntime {
         let record = sandbox.record();
         let members = sandbox.members();
         let statuses = members.iter().map(|member| member.record());
+        let mut statuses: Vec<_> = statuses
+            .filter_map(|record| container_status(&record))
+            .collect();
+        // Kubelets that follow events take the first of a name for the present one.
+        statuses.sort_by_key(|status| Reverse(status.created_at));
         Ok(v1::PodSandboxStatusResponse {
             status: sandbox_status(&record),
             info: if request.verbose {
@@ -100,9 +105,7 @@ impl RuntimeService for EmbeddedRuntime {
             } else {
                 Default::default()
             },
-            containers_statuses: statuses
-                .filter_map(|record| container_status(&record))
-                .collect(),
+            containers_statuses: statuses,
             timestamp: clock::now_ns(),
         })
     }

@@ -112,8 +112,8 @@ rubelet_cri::runtime_methods! { rpcs! RuntimeRpcs: runtime_service_server::Runti
         &self,
         _: Request<v1::GetEventsRequest>,
     ) -> Result<Response<BoxStream<v1::ContainerEventResponse>>, Status> {
-        let events = self.service.container_events();
-        Ok(Response::new(events::stream(events, self.stopped.clone())))
+        let events = events::stream(Arc::clone(&self.service), self.stopped.clone());
+        Ok(Response::new(events))
     }
 } }
 

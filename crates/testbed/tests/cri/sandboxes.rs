@@ -319,3 +319,31 @@ fn a_sandbox_without_a_name_is_refused() -> Result<()> {
     subject.invalid(subject.ask(subject.client().run_pod_sandbox(request)));
     Ok(())
 }
+
+#[test]
+fn a_pods_containers_are_told_with_it_and_the_newest_first() -> Result<()> {
+    let subject = Subject::shared()?;
+    if !subject.is_embedded() {
+        return Ok(());
+    }
+    let sandbox = subject.sandbox("members")?;
+    let mut wanted = Vec::new();
+    for attempt in 0..3 {
+        let mut config = sandbox.script("main", "true");
+        config.metadata.get_or_insert_default().attempt = attempt;
+        wanted.insert(0, sandbox.create(config)?);
+    }
+    let request = v1::PodSandboxStatusRequest {
+        pod_sandbox_id: sandbox.id.clone(),
+        verbose: false,
+    };
+    let answer = subject.ask(subject.client().pod_sandbox_status(request))?;
+    assert!(answer.timestamp > 0);
+    let told: Vec<_> = answer
+        .containers_statuses
+        .into_iter()
+        .map(|one| one.id)
+        .collect();
+    assert_eq!(told, wanted);
+    Ok(())
+}
