@@ -11,7 +11,7 @@ use rubelet_cri::v1;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Refusal,
+    Refusal, cgroup,
     host::HostFacts,
     profile,
     userns::{self, UserMappings},
@@ -87,6 +87,8 @@ pub fn plan(config: &v1::PodSandboxConfig, host: &HostFacts) -> Result<SandboxPl
         check_user_namespace(host, ipc, pid)?;
     }
     check_profiles(&security, host)?;
+    // What no container could be put below is refused before there is a pod.
+    cgroup::container(&linux.cgroup_parent, "any", host.driver)?;
     let hostname = own_network
         .then(|| match &*config.hostname {
             "" => host.hostname.clone(),

@@ -18,7 +18,7 @@ pub struct UserMappings {
 ///
 /// # Errors
 /// A mode other than `POD` and `NODE`, mappings with `NODE`, more or fewer than one range, an empty
-/// range, ranges of users and groups that differ.
+/// range, one without root, ranges of users and groups that differ.
 pub fn mappings(options: Option<&v1::UserNamespace>) -> Result<Option<UserMappings>, Refusal> {
     const FIELD: &str = "linux.security_context.namespace_options.userns_options";
     let Some(options) = options else {
@@ -70,6 +70,16 @@ fn range(mappings: &[v1::IdMapping], field: &str) -> Result<IdMapping, Refusal> 
             format!(
                 "{} IDs from {} inside and {} outside are no valid range",
                 one.length, one.container_id, one.host_id
+            ),
+        ));
+    }
+    if one.container_id != 0 {
+        // What the runtime makes in the pod belongs to root there.
+        return Err(Refusal::new(
+            field,
+            format!(
+                "the range begins at {} inside; it has to begin at 0",
+                one.container_id
             ),
         ));
     }
@@ -134,6 +144,7 @@ mod tests {
             pod(&[one, (65536, 1 << 20, 10)], &[one]),
             pod(&[one], &[(0, 131_072, 65536)]),
             pod(&[(0, 1, 0)], &[(0, 1, 0)]),
+            pod(&[(1, 1000, 100_000)], &[(1, 1000, 100_000)]),
             pod(&[(0, u32::MAX, 2)], &[(0, u32::MAX, 2)]),
             v1::UserNamespace {
                 mode: v1::NamespaceMode::Node.into(),

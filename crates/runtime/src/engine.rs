@@ -57,7 +57,7 @@ pub(crate) struct Engine {
     pub(crate) filters: DefaultFilters,
     pub(crate) paths: Arc<HostPaths>,
     /// Ends with the runtime.
-    pub(crate) _ownership: Ownership,
+    pub(crate) _ownership: [Ownership; 2],
 }
 
 impl Engine {

@@ -38,10 +38,6 @@ impl Layout {
         Ok(())
     }
 
-    pub(crate) fn lock_file(&self) -> PathBuf {
-        self.root.join("lock")
-    }
-
     pub(crate) fn sandbox_records(&self) -> PathBuf {
         self.root.join("sandboxes")
     }

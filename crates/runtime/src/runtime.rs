@@ -45,7 +45,7 @@ pub struct StoredImages {
 /// Why the runtime can't start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Another runtime uses the same root.
+    /// Another runtime uses the same root or run folder.
     #[error(transparent)]
     Locked(OwnershipError),
     /// The lock can't be taken.
@@ -71,14 +71,16 @@ pub enum StartError {
 }
 
 impl EmbeddedRuntime {
-    /// Takes the root, adopts the pods that run, removes what belongs to nobody, and is ready for
+    /// Takes its folders, adopts the pods that run, removes what belongs to nobody, and is ready for
     /// calls.
     ///
     /// # Errors
     /// See [`StartError`]. A single pod that can't be taken over is none: it is stopped.
     pub async fn start(settings: RuntimeSettings) -> Result<Arc<Self>, StartError> {
         let layout = Layout::new(&settings.root, &settings.run);
-        let (ownership, layout) = own(layout)?;
+        make(&layout)?;
+        // Two runtimes that share either folder would take each other's pods for leftovers.
+        let ownership = [own(layout.root())?, own(layout.run())?];
         let looked = {
             let (layout, settings) = (layout.clone(), settings.clone());
             tokio::task::spawn_blocking(move || look(&layout, &settings))
@@ -130,7 +132,8 @@ impl StoredImages {
     /// [`StartError::Locked`] while a runtime uses the root: it must be asked instead.
     pub async fn open(settings: &RuntimeSettings) -> Result<Arc<Self>, StartError> {
         let layout = Layout::new(&settings.root, &settings.run);
-        let (ownership, layout) = own(layout)?;
+        make(&layout)?;
+        let ownership = own(layout.root())?;
         let store = ImageStore::open(&layout.images(), settings.images.clone()).await?;
         Ok(Arc::new(Self {
             images: Images(store),
@@ -145,17 +148,17 @@ impl StoredImages {
     }
 }
 
-/// Makes the folders and takes the lock. Short enough for any thread.
-fn own(layout: Layout) -> Result<(Ownership, Layout), StartError> {
-    layout
-        .make()
-        .map_err(|(dir, source)| StartError::Folder { dir, source })?;
-    let owned = ownership::take(layout.root(), &layout.lock_file());
-    match owned {
-        Ok(ownership) => Ok((ownership, layout)),
-        Err(error @ OwnershipError::Taken { .. }) => Err(StartError::Locked(error)),
-        Err(error) => Err(StartError::Lock(error)),
-    }
+fn make(layout: &Layout) -> Result<(), StartError> {
+    let made = layout.make();
+    made.map_err(|(dir, source)| StartError::Folder { dir, source })
+}
+
+/// Takes the lock of a folder. Short enough for any thread.
+fn own(folder: &Path) -> Result<Ownership, StartError> {
+    ownership::take(folder, &folder.join("lock")).map_err(|error| match error {
+        OwnershipError::Taken { .. } => StartError::Locked(error),
+        OwnershipError::File { .. } => StartError::Lock(error),
+    })
 }
 
 /// What the start has to know of the machine.

@@ -56,6 +56,17 @@ fn sysctl(name: &str, value: &str) -> impl FnOnce(&mut v1::PodSandboxConfig) {
 }
 
 #[test]
+fn a_pod_below_no_cgroup_or_the_root_is_refused() {
+    for parent in ["/", "../../x", "relative/.."] {
+        let below = with(|config| {
+            config.linux.as_mut().unwrap().cgroup_parent = parent.into();
+        });
+        let error = below.unwrap_err().to_string();
+        assert!(error.starts_with("linux.cgroup_parent: "), "{error}");
+    }
+}
+
+#[test]
 fn an_ordinary_pod_has_everything_of_its_own() {
     let plan = with(|_| ()).unwrap();
     assert!(plan.network && plan.ipc && plan.uts);

@@ -18,6 +18,11 @@ pub(crate) async fn the_next_runtime_adopts_what_runs(fixture: &Fixture) {
 
     let second = EmbeddedRuntime::start(fixture.settings.clone()).await;
     assert!(matches!(second, Err(StartError::Locked(_))));
+    // Neither folder may be shared: what is in the run folder would be a leftover to the other.
+    let mut settings = fixture.settings.clone();
+    settings.root = settings.root.join("../other-root");
+    let second = EmbeddedRuntime::start(settings).await;
+    assert!(matches!(second, Err(StartError::Locked(_))));
     first.shutdown().await;
     drop(first);
 

@@ -4,7 +4,7 @@
 use anyhow::Result;
 use rubelet_cri::{RuntimeService, v1};
 
-use crate::subject::{Subject, not_found, refused};
+use crate::subject::{Subject, not_found, refused, run};
 
 #[test]
 fn a_container_that_cannot_be_is_refused_and_its_name_stays_free() -> Result<()> {
@@ -152,5 +152,47 @@ fn a_container_of_a_sandbox_that_is_not_there_is_not_found() -> Result<()> {
         sandbox_config: Some(sandbox.config.clone()),
     };
     not_found(subject.ask(subject.client().create_container(request)));
+    Ok(())
+}
+
+#[test]
+fn a_pod_that_no_container_could_be_in_is_refused_and_its_name_stays_free() -> Result<()> {
+    let subject = Subject::shared()?;
+    if !subject.is_embedded() {
+        return Ok(());
+    }
+    let usual = subject.sandbox_config("impossible")?;
+    let with = |change: &dyn Fn(&mut v1::LinuxPodSandboxConfig)| {
+        let mut config = usual.clone();
+        change(config.linux.get_or_insert_default());
+        config
+    };
+    let below = |parent: &'static str| with(&move |linux| linux.cgroup_parent = parent.into());
+    let without_root = with(&|linux| {
+        let one = v1::IdMapping {
+            host_id: 1000,
+            container_id: 1,
+            length: 100_000,
+        };
+        let security = linux.security_context.get_or_insert_default();
+        security.namespace_options = Some(v1::NamespaceOption {
+            userns_options: Some(v1::UserNamespace {
+                mode: v1::NamespaceMode::Pod.into(),
+                uids: vec![one],
+                gids: vec![one],
+            }),
+            ..Default::default()
+        });
+    });
+    for (config, why) in [
+        (below("/"), "linux.cgroup_parent"),
+        (below("/pods/../.."), "linux.cgroup_parent"),
+        (without_root, "it has to begin at 0"),
+    ] {
+        let answer = subject.ask(run(subject.client(), &config, ""));
+        let error = subject.invalid(answer);
+        assert!(error.message.contains(why), "{error}");
+    }
+    subject.sandbox_of(usual)?;
     Ok(())
 }

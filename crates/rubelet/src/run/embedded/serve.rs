@@ -53,7 +53,18 @@ fn split(listen: Option<&str>, args: &[String]) -> anyhow::Result<(Option<String
         }
         *address = path.to_owned();
     }
-    Ok((listen, parse_flags(flags.into_iter())?))
+    let flags = parse_flags(flags.into_iter())?;
+    let about = |name: &str| {
+        name.starts_with("runtime-")
+            || matches!(name, "config" | "config-dir" | "cgroup-driver" | "v")
+    };
+    if let Some((flag, _)) = flags.iter().find(|(flag, _)| !about(flag.name)) {
+        bail!(
+            "--{} is no flag of the runtime; only --config, --config-dir, --cgroup-driver, --v and those that begin with --runtime- are",
+            flag.name
+        );
+    }
+    Ok((listen, flags))
 }
 
 fn run(listen: Option<String>, flags: &Flags) -> anyhow::Result<()> {
@@ -125,5 +136,12 @@ mod tests {
         );
         assert!(split(None, &words("--listen")).is_err());
         assert!(split(None, &words("--nonsense")).is_err());
+        let error = split(None, &words("--v 4 --pod-manifest-path /etc/pods")).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("--pod-manifest-path is no flag of the runtime"),
+            "{error}"
+        );
     }
 }
