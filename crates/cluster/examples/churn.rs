@@ -33,7 +33,7 @@ use rubelet_kubelet::{
     keyring::NodeLogins,
     metrics::NodeMetrics,
     objects::NoObjects,
-    pleg::PlegSettings,
+    pleg::{PlegSettings, REST},
     pod_host::{HostError, Note, PodHost},
     prober::{NetProbe, NetReport, NetVerdict},
     records::RecordWriter,
@@ -116,7 +116,9 @@ fn join(api: &Arc<SimApi>, sim: &Sim, disk: &Disk) -> Result<Agent, Failure> {
             pleg: PlegSettings {
                 relist_period: Duration::from_secs(1),
                 events: true,
+                rest: REST,
             },
+            processes: None,
             pulls: PullParallelism::Unlimited,
             starts_at_once: 8,
             stops_at_once: 64,

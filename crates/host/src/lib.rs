@@ -8,7 +8,8 @@
 //! - [`systemd`]: scopes, for the cgroup driver of that name.
 //! - [`lock`]: one process for one folder.
 //! - [`suspend`]: how long the machine slept.
-//! - [`process_group`]: ends a program with what it started.
+//! - [`process_group`]: ends a program with what it started. [`init_process`]: a descriptor for the
+//!   init process of a container.
 //! - [`usage`]: how much of memory, disks and processes is in use. [`address`]: IP addresses.
 //! - [`alloc`]: keeps the allocator small. [`text`]: keeps the program's code small. The only places
 //!   with `unsafe`.
@@ -17,6 +18,7 @@ pub mod address;
 pub mod alloc;
 pub mod cgroup;
 pub mod identity;
+pub mod init_process;
 pub mod lock;
 pub mod machine;
 pub mod mount;

@@ -16,7 +16,7 @@ use rubelet_kubelet::{
     clock::Clock,
     heartbeat::Heartbeat,
     metrics::NodeMetrics,
-    pleg::{PlegSettings, PlegTask},
+    pleg::{PlegSettings, PlegTask, REST},
 };
 use rubelet_sim::Sim;
 use tokio::{task::yield_now, time::Instant};
@@ -41,11 +41,13 @@ async fn main() -> io::Result<()> {
     let settings = PlegSettings {
         relist_period: PERIOD,
         events: false,
+        rest: REST,
     };
     let runtime: Arc<dyn RuntimeService> = model.clone();
     let (task, _handle) = PlegTask::new(
         runtime,
         settings,
+        None,
         Heartbeat::new(),
         Clock::system(),
         Arc::clone(&metrics),

@@ -23,6 +23,7 @@ use crate::{
     pod_task::{PodBoard, PodContext},
     pods::{PodSources, PodTable},
     prober::{NetProbe, ProberHandle, ProberTask},
+    processes::Processes,
     quarantine,
     records::RecordWriter,
     runtime_state::{RuntimeState, watch_runtime},
@@ -55,6 +56,8 @@ pub struct AgentParts {
     pub plan: PlanSettings,
     /// Settings of PLEG.
     pub pleg: PlegSettings,
+    /// Tells when processes of containers end, if that is to be asked of the kernel.
+    pub processes: Option<Arc<dyn Processes>>,
     /// How many images are pulled at the same time.
     pub pulls: PullParallelism,
     /// How many sandboxes and containers the runtime starts at the same time.
@@ -101,6 +104,7 @@ impl Agent {
         let (pleg_task, pleg) = PlegTask::new(
             Arc::clone(&parts.runtime),
             parts.pleg,
+            parts.processes,
             pleg_heartbeat.clone(),
             parts.clock.clone(),
             Arc::clone(&parts.metrics),

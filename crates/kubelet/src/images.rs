@@ -100,6 +100,33 @@ impl ImagePuller {
         self.ensure_image(pod, &wanted).await
     }
 
+    /// The image of a container if it is there and need not be asked for: nothing is pulled, and no
+    /// more is told than that it is there.
+    pub(crate) async fn present(
+        &self,
+        pod: &Arc<Pod>,
+        container: &Container,
+    ) -> Result<Option<PresentImage>, StartFailure> {
+        let reference = image_ref::with_default_tag(&container.image)
+            .map_err(|error| StartFailure::new(INVALID_IMAGE_NAME, error.to_string()))?;
+        let present = self
+            .look(&reference)
+            .await
+            .map_err(|error| StartFailure::new(IMAGE_INSPECT_ERROR, error.to_string()))?;
+        let decision = image::pull_decision(container.pull_policy, present.is_some());
+        let usable = present.filter(|_| decision == PullDecision::UsePresent);
+        if usable.is_some() {
+            self.tell_present(pod, &container.name, &container.image);
+        }
+        Ok(usable)
+    }
+
+    fn tell_present(&self, pod: &Pod, container: &str, image: &str) {
+        let message = format!("Container image {image:?} already present on machine");
+        let (container, kind) = (Some(container), EventType::Normal);
+        self.recorder.pod(pod, container, kind, "Pulled", &message);
+    }
+
     /// The images that a container mounts: the runtime's identifier of each, by name of the volume.
     pub(crate) async fn ensure_volumes(
         &self,
@@ -160,17 +187,7 @@ impl ImagePuller {
                 Err(StartFailure::new(ERR_IMAGE_NEVER_PULL, message))
             }
             (PullDecision::UsePresent, Some(present)) => {
-                let message = format!(
-                    "Container image {:?} already present on machine",
-                    container.image
-                );
-                self.recorder.pod(
-                    pod,
-                    Some(container.name),
-                    EventType::Normal,
-                    "Pulled",
-                    &message,
-                );
+                self.tell_present(pod, container.name, container.image);
                 Ok(present)
             }
             (PullDecision::Pull | PullDecision::UsePresent, _) => {
@@ -202,11 +219,7 @@ impl ImagePuller {
         container: &Wanted<'_>,
         reference: &str,
     ) -> Result<Option<PresentImage>, StartFailure> {
-        let request = v1::ImageStatusRequest {
-            image: Some(spec(reference)),
-            verbose: false,
-        };
-        let answer = self.images.image_status(request).await.map_err(|error| {
+        self.look(reference).await.map_err(|error| {
             let message = format!(
                 "Failed to inspect image {:?}: {}",
                 container.image,
@@ -214,7 +227,15 @@ impl ImagePuller {
             );
             self.warn(pod, container, "InspectFailed", &message);
             StartFailure::new(IMAGE_INSPECT_ERROR, message)
-        })?;
+        })
+    }
+
+    async fn look(&self, reference: &str) -> Result<Option<PresentImage>, CriError> {
+        let request = v1::ImageStatusRequest {
+            image: Some(spec(reference)),
+            verbose: false,
+        };
+        let answer = self.images.image_status(request).await?;
         Ok(answer.image.map(|image| PresentImage {
             id: image.id,
             user: ImageUser {

@@ -30,6 +30,7 @@ pub mod pod_host;
 pub mod pod_task;
 pub mod pods;
 pub mod prober;
+pub mod processes;
 mod quarantine;
 pub mod records;
 pub mod runtime_state;

@@ -150,6 +150,8 @@ fn observed(pod: &Pod, phase: ContainerPhase) -> ObservedPod {
             .map(|hash| hash.0),
         pre_stop: None,
         grace: None,
+        ahead_of: None,
+        process: rubelet_pod_plan::Process::AsTold,
     };
     let running = || ContainerPhase::Running { started_at: at(10) };
     let done = ContainerPhase::Exited(Exit {

@@ -6,6 +6,7 @@
 //! sandbox is made. And a container that was created but never started is started rather than
 //! replaced, so that an agent which died between the two calls leaves no trace.
 
+mod ahead;
 mod draft;
 mod init;
 mod kill;

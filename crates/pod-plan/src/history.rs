@@ -55,6 +55,13 @@ pub struct ContainerHistory {
     /// Why the agent last stopped an instance.
     #[serde(default)]
     pub killed: Option<Killed>,
+    /// The instance for which the next one was made ahead, or was to be.
+    #[serde(skip)]
+    pub ahead_of: Option<ContainerId>,
+    /// The instance that was made ahead and whose start counts in the back-off: from then on it is
+    /// like any other that was made and not started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead_counted: Option<ContainerId>,
     /// How the last instances ended, newest first; at most [`ENDS_KEPT`].
     #[serde(default)]
     pub ends: Vec<End>,
@@ -238,6 +245,32 @@ impl History {
     pub fn owes_post_start(&self, name: &str, id: &ContainerId) -> bool {
         let history = self.containers.get(name);
         history.is_some_and(|history| history.post_start.as_ref() == Some(id))
+    }
+
+    /// True if the next instance was made ahead for this one already, or was to be.
+    #[must_use]
+    pub fn tried_ahead(&self, name: &str, before: &ContainerId) -> bool {
+        let history = self.containers.get(name);
+        history.is_some_and(|history| history.ahead_of.as_ref() == Some(before))
+    }
+
+    /// Notes that the next instance is made ahead for this one.
+    pub fn note_ahead(&mut self, name: &str, before: &ContainerId) {
+        let history = self.containers.entry(name.into()).or_default();
+        history.ahead_of = Some(before.clone());
+    }
+
+    /// True if this instance was made ahead and its start counts in the back-off.
+    #[must_use]
+    pub fn counted_ahead(&self, name: &str, id: &ContainerId) -> bool {
+        let history = self.containers.get(name);
+        history.is_some_and(|history| history.ahead_counted.as_ref() == Some(id))
+    }
+
+    /// Notes that the start of an instance which was made ahead counts from now on.
+    pub fn count_ahead(&mut self, name: &str, id: &ContainerId) {
+        let history = self.containers.entry(name.into()).or_default();
+        history.ahead_counted = Some(id.clone());
     }
 
     /// Notes why an instance is stopped; of several causes, the first.

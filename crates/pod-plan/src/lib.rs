@@ -14,6 +14,7 @@
 //! - [`transitions`]: what a change of status means to an operator: the events to raise.
 
 pub mod actions;
+mod ahead;
 mod broken_off;
 pub mod cri_config;
 pub mod definition;
@@ -30,7 +31,7 @@ pub mod why;
 
 pub use history::History;
 pub use intents::Intents;
-pub use observed::{ContainerPhase, ObservedContainer, ObservedPod, ObservedSandbox};
+pub use observed::{ContainerPhase, ObservedContainer, ObservedPod, ObservedSandbox, Process};
 pub use plan::{PlanSettings, PodPlan, PodSnapshot, Step, Target, plan};
 pub use probe::{Outcome, ProbeKind, ProbeOutcomes, ProbeTarget};
 pub use why::Why;

@@ -61,6 +61,24 @@ pub struct ObservedContainer {
     pub pre_stop: Option<Arc<Hook>>,
     /// The pod's grace period when it was made, from its annotations.
     pub grace: Option<Duration>,
+    /// The instance whose end was not told yet when this one was made to follow it, from its
+    /// annotations.
+    pub ahead_of: Option<ContainerId>,
+    /// What the kernel says of its process.
+    pub process: Process,
+}
+
+/// What the kernel says of the process of a container that runs by the runtime's word. It is a
+/// fact beside that word and never takes its place: how a container ended, only the runtime knows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Process {
+    /// Nothing else than the runtime.
+    #[default]
+    AsTold,
+    /// It is gone. The runtime will most likely tell so soon.
+    Gone,
+    /// It has been gone for so long that the runtime seems to have lost its end.
+    Lost,
 }
 
 /// State of a container.

@@ -12,7 +12,7 @@ use rubelet_api::{
 use rubelet_base::{ContainerId, SandboxId};
 
 use crate::{
-    actions, broken_off,
+    actions, ahead, broken_off,
     history::History,
     intents::Intents,
     observed::{ObservedContainer, ObservedPod},
@@ -155,6 +155,20 @@ pub enum Step {
         after_exit: Option<Timestamp>,
         /// Why it starts.
         cause: StartCause,
+        /// The container that was made ahead for this: it is started, and none is made.
+        made: Option<ContainerId>,
+    },
+    /// Make the next instance of a container whose process is gone, before the runtime tells its
+    /// end; without a pull, and without starting it. Nothing is lost if that fails.
+    MakeAhead {
+        /// Its name in the pod.
+        name: Box<str>,
+        /// The sandbox it goes into.
+        sandbox: SandboxId,
+        /// `restartCount`.
+        restart_count: u32,
+        /// The instance that it follows.
+        before: ContainerId,
     },
     /// Start a container that was created but not started.
     StartCreated {
@@ -247,6 +261,11 @@ pub struct DeadContainer {
 /// Compares what is wanted with what was seen.
 #[must_use]
 pub fn plan(snapshot: &PodSnapshot<'_>, now: Timestamp) -> PodPlan {
+    ahead::plan(snapshot, now, plan_the_rest)
+}
+
+/// The plan for a pod without containers that were made ahead.
+fn plan_the_rest(snapshot: &PodSnapshot<'_>, now: Timestamp) -> PodPlan {
     if let Some(plan) = broken_off::plan(snapshot, now) {
         return plan;
     }

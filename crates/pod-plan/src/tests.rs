@@ -1,5 +1,6 @@
 //! The rules as tables: what was seen, what follows.
 
+mod ahead;
 mod build;
 mod containers;
 mod ends;

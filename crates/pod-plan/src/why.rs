@@ -48,6 +48,13 @@ pub enum Why {
     BackOff(Box<str>, Timestamp),
     /// Dead containers beyond the newest of each name are removed.
     Prunes(usize),
+    /// The kernel says that the process of this container is gone; its next instance is made before
+    /// the runtime tells its end.
+    MakesAhead(Box<str>),
+    /// The next instance of this container was made ahead and is not to start.
+    DropsAhead(Box<str>),
+    /// The runtime says that this container runs, and its process has been gone for long.
+    EndNotTold(Box<str>, ContainerId),
     /// What runs is what is wanted.
     Converged,
 }
@@ -154,6 +161,21 @@ impl fmt::Display for Why {
             }
             Self::Prunes(1) => f.write_str("removes the record of an older instance"),
             Self::Prunes(count) => write!(f, "removes {count} records of older instances"),
+            Self::MakesAhead(name) => write!(
+                f,
+                "the process of container {name} is gone; its next instance is made while the \
+                 runtime has not told the end"
+            ),
+            Self::DropsAhead(name) => write!(
+                f,
+                "removes the next instance of container {name}, which was made ahead and is not \
+                 to start"
+            ),
+            Self::EndNotTold(name, id) => write!(
+                f,
+                "the runtime says that container {name} ({id}) runs, but its process is gone; \
+                 waits for the runtime to tell its end"
+            ),
             Self::Converged => f.write_str("what runs is what is wanted"),
         }
     }

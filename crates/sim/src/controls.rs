@@ -110,6 +110,26 @@ impl Sim {
         });
     }
 
+    /// A running container's process ends, and the runtime does not notice.
+    pub fn end_process(&self, id: &str) {
+        self.with(|state| {
+            if let Some(container) = state.containers.get_mut(id) {
+                container.gone = true;
+            }
+        });
+    }
+
+    /// Processes that end by themselves do so this much earlier than the runtime notices. Zero at
+    /// first.
+    pub fn set_exit_lag(&self, lag: Duration) {
+        self.with(|state| state.exit_lag = lag);
+    }
+
+    /// Waits for the end of a container's process, as the kernel tells it.
+    pub async fn process_ended(&self, id: &str) {
+        self.wait(|state| state.process_gone(id)).await;
+    }
+
     /// A sandbox's pause process dies: it is not ready any more, its containers run on.
     pub fn kill_sandbox(&self, id: &str) {
         self.with(|state| state.end_sandbox(id));
@@ -229,6 +249,15 @@ impl Sim {
             running
                 .next_back()
                 .map(|container| container.instance.id.clone())
+        })
+    }
+
+    /// True if this process is there and belongs to this container.
+    #[must_use]
+    pub fn is_process_of(&self, pid: u32, id: &str) -> bool {
+        self.look(|state| {
+            let found = state.containers.get(id);
+            found.is_some_and(|found| found.pid == pid && found.is_running() && !found.gone)
         })
     }
 

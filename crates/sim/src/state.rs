@@ -38,6 +38,10 @@ pub(crate) struct State {
     named: BTreeMap<String, String>,
     /// When running containers will end by themselves, and which.
     exits: BTreeSet<(Duration, String)>,
+    /// How much later than the kernel the runtime notices ends.
+    pub(crate) exit_lag: Duration,
+    /// So many processes were started.
+    processes: u32,
     pub(crate) events: Events,
     /// How long a sandbox whose removal was told is still there.
     pub(crate) removal_lag: Duration,
@@ -119,6 +123,8 @@ impl State {
             names: BTreeMap::new(),
             named: BTreeMap::new(),
             exits: BTreeSet::new(),
+            exit_lag: Duration::ZERO,
+            processes: 0,
             events: Events::default(),
             removal_lag: Duration::ZERO,
             images: Images::default(),

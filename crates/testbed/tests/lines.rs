@@ -1,13 +1,17 @@
 //! The agent on each line of containerd: one without events, one whose events reach one reader
 //! each, and one that tells everybody everything. Nobody who looks at pods notices a difference.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use rubelet_testbed::containerd::{HostPorts, Line};
 use rubelet_testbed::manifest::{pod, waiting};
 use rubelet_testbed::status::{ended_before, is_ready, restarts};
-use rubelet_testbed::{Containerd, Node, proc};
+use rubelet_testbed::{Containerd, Node, proc, wait};
 use serde_json::{Value, json};
 
+/// Processes are asked for some seconds after the last start.
+const WATCHED_BY: Duration = Duration::from_secs(60);
 /// What the agent's PLEG told the tasks of pods.
 const LIFECYCLE_EVENTS: &str = "/apis/node.rubelet.dev/v1alpha1/podlifecycleevents";
 
@@ -59,6 +63,39 @@ fn a_killed_container_is_replaced_and_a_removed_pod_goes(line: Line) -> Result<(
     assert_eq!(node.containers("kept")?, []);
     assert_eq!(node.sandboxes("kept")?, []);
     assert_eq!(node.containers("beside")?, [beside], "nothing else changed");
+    Ok(())
+}
+
+#[test]
+fn the_kernel_tells_an_end_and_the_next_instance_starts_once_containerd_has_told_it() -> Result<()>
+{
+    let containerd = Containerd::start_line(Line::V2, HostPorts::None)?;
+    let node = Node::start_on(containerd, |builder| builder)?;
+    node.apply(&pod("web", &json!({ "containers": [waiting("main")] })))?;
+    node.wait_ready("web")?;
+    let metrics = |node: &Node| Ok::<_, anyhow::Error>(node.agent().health("/metrics")?.text());
+    wait::until("its process is watched", WATCHED_BY, || {
+        let watched = metrics(&node)?.contains("\nrubelet_pleg_watched_processes 1\n");
+        Ok(watched.then_some(()))
+    })?;
+
+    let first = node.running("web", "main")?;
+    proc::kill9(node.truth().pid(&first.id)?)?;
+    let seen = node.wait("web", "was restarted", |pod| {
+        restarts(pod, "main") == 1 && is_ready(pod)
+    })?;
+    assert_eq!(ended_before(&seen, "main")["exitCode"], 137);
+    let second = node.running("web", "main")?;
+    assert_eq!(second.sandbox, first.sandbox);
+    assert_eq!(second.restart_count, Some(1));
+    assert_eq!(
+        node.containers("web")?.len(),
+        2,
+        "each instance was made once"
+    );
+    let told = metrics(&node)?.contains("\nrubelet_pleg_process_ends_total 1\n");
+    assert!(told, "{}", metrics(&node)?);
+    lifecycle_event(&node, "ContainerDied", &first.id)?;
     Ok(())
 }
 

@@ -49,6 +49,13 @@ pub struct PlegMetrics {
     /// `rubelet_pleg_event_to_sync_seconds`: from the arrival of an event until the pod's task
     /// begins to work on what it led to.
     pub event_to_sync: Histogram,
+    /// `rubelet_pleg_watched_processes`: containers whose end the kernel will tell.
+    pub watched_processes: IntGauge,
+    /// `rubelet_pleg_process_ends_total`: ends that the kernel told before the runtime did.
+    pub process_ends: IntCounter,
+    /// `rubelet_pleg_lost_ends_total`: containers that run by the runtime's word although their
+    /// process has been gone for long.
+    pub lost_ends: IntCounter,
     last_seen: IntGauge,
     running_pods: IntGauge,
     running_containers: IntGaugeVec,
@@ -112,6 +119,18 @@ impl PlegMetrics {
                 "rubelet_pleg_event_to_sync_seconds",
                 "Time from the arrival of a runtime's event until the pod's task worked on it.",
                 FAST_BUCKETS,
+            ),
+            watched_processes: maker.gauge(
+                "rubelet_pleg_watched_processes",
+                "Containers whose end the kernel will tell.",
+            ),
+            process_ends: maker.counter(
+                "rubelet_pleg_process_ends_total",
+                "Ends of containers that the kernel told before the runtime did.",
+            ),
+            lost_ends: maker.counter(
+                "rubelet_pleg_lost_ends_total",
+                "Containers that run by the runtime's word although their process is gone.",
             ),
             last_seen: maker.gauge(
                 "kubelet_pleg_last_seen_seconds",

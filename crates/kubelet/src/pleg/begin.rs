@@ -44,6 +44,7 @@ pub(super) fn begin(handle: &PlegHandle, cell: &PodCell) -> (Seq, Request, Inspe
         let known = KnownContainer {
             sandbox: found.sandbox.clone(),
             record: (!open).then(|| found.clone()),
+            with_process: marks.kernel.asks(found),
         };
         plan.containers.insert(id.clone(), known);
     }
@@ -54,6 +55,7 @@ pub(super) fn begin(handle: &PlegHandle, cell: &PodCell) -> (Seq, Request, Inspe
         let known = || KnownContainer {
             sandbox: sandbox.clone(),
             record: None,
+            with_process: false,
         };
         plan.containers.entry(id.clone()).or_insert_with(known);
     }

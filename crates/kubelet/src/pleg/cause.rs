@@ -15,6 +15,8 @@ pub enum Cause {
     Step,
     /// A pod's task wants to know.
     Demand,
+    /// The kernel says that the process of a container is gone.
+    Kernel,
     /// A list differed from the record.
     Relist,
     /// A state that changes without an event, or an inspection that failed, is looked at again.
@@ -29,6 +31,7 @@ impl Cause {
             Self::Event(_) => "event",
             Self::Step => "step",
             Self::Demand => "demand",
+            Self::Kernel => "kernel",
             Self::Relist => "relist",
             Self::Recheck => "recheck",
         }
@@ -39,6 +42,7 @@ impl Cause {
         match self {
             Self::Demand => Urgency::Waiting,
             Self::Event(ContainerEventType::ContainerStoppedEvent) => Urgency::Stopped,
+            Self::Kernel => Urgency::Stopped,
             Self::Event(_) | Self::Step => Urgency::Change,
             Self::Relist | Self::Recheck => Urgency::Reconcile,
         }

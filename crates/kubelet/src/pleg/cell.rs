@@ -11,8 +11,8 @@ use rubelet_pod_plan::{ContainerPhase, ObservedPod};
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    cause::Cause, fingerprint::Fingerprint, lane::Urgency, late_reason::LateReasons,
-    rechecks::Rechecks, turn::Turn,
+    cause::Cause, fingerprint::Fingerprint, kernel::KernelMarks, lane::Urgency,
+    late_reason::LateReasons, rechecks::Rechecks, turn::Turn,
 };
 
 /// A container that was unknown for this long is unknown.
@@ -86,6 +86,8 @@ pub(super) struct Marks {
     pub(super) late_reasons: LateReasons,
     /// States that change without an event.
     pub(super) rechecks: Rechecks,
+    /// What the kernel says of its containers.
+    pub(super) kernel: KernelMarks,
 }
 
 /// What asks for an inspection.

@@ -7,10 +7,10 @@ use rubelet_api::probe::{Hook, hook_from_annotation};
 use rubelet_base::SandboxId;
 use rubelet_cri::v1;
 use rubelet_pod_plan::{
-    ContainerPhase, ObservedContainer, ObservedSandbox,
+    ContainerPhase, ObservedContainer, ObservedSandbox, Process,
     cri_config::labels::{
-        CONTAINER_HASH, CONTAINER_NAME, DELETION_GRACE_PERIOD, GRACE_PERIOD, PORTS, PRE_STOP,
-        RESTART_COUNT,
+        AHEAD_OF, CONTAINER_HASH, CONTAINER_NAME, DELETION_GRACE_PERIOD, GRACE_PERIOD, PORTS,
+        PRE_STOP, RESTART_COUNT,
     },
     definition::DEFINITION_ANNOTATION,
     observed::Exit,
@@ -99,7 +99,23 @@ pub(super) fn container(
         definition: take(&status.annotations, DEFINITION_ANNOTATION),
         pre_stop: pre_stop(&status.annotations),
         grace: grace(&status.annotations),
+        ahead_of: status
+            .annotations
+            .get(AHEAD_OF)
+            .map(|id| id.as_str().into()),
+        process: Process::AsTold,
     }
+}
+
+/// The init process of a container, from what runtimes tell beside its status: containerd and CRI-O
+/// put JSON there. 0 is that of no process.
+pub(super) fn process(info: &BTreeMap<String, String>) -> Option<u32> {
+    #[derive(serde::Deserialize)]
+    struct Info {
+        pid: u32,
+    }
+    let info: Info = serde_json::from_str(info.get("info")?).ok()?;
+    (info.pid > 0).then_some(info.pid)
 }
 
 fn pre_stop(annotations: &BTreeMap<String, String>) -> Option<Arc<Hook>> {

@@ -29,6 +29,16 @@ pub(super) struct KnownContainer {
     pub(super) sandbox: SandboxId,
     /// Its record, if that is final.
     pub(super) record: Option<ObservedContainer>,
+    /// Ask for its process, too.
+    pub(super) with_process: bool,
+}
+
+/// What an inspection saw.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) pod: ObservedPod,
+    /// The processes that were asked for, as far as the runtime tells.
+    pub(super) processes: Vec<(ContainerId, Option<u32>)>,
 }
 
 /// Reads everything that is not final, all at the same time. Identifiers that the runtime does not
@@ -37,11 +47,14 @@ pub(super) async fn inspect(
     runtime: &Arc<dyn RuntimeService>,
     uid: &PodUid,
     mut plan: InspectionPlan,
-) -> Result<ObservedPod, CriError> {
+) -> Result<Seen, CriError> {
     if plan.list {
         list(runtime, uid, &mut plan).await?;
     }
-    let mut pod = ObservedPod::default();
+    let Seen {
+        mut pod,
+        mut processes,
+    } = Seen::default();
     let mut sandboxes = Vec::new();
     for (id, record) in plan.sandboxes {
         match record {
@@ -53,7 +66,7 @@ pub(super) async fn inspect(
     for (id, known) in plan.containers {
         match known.record {
             Some(record) => pod.containers.push(record),
-            None => containers.push(read_container(runtime, uid, id, known.sandbox)),
+            None => containers.push(read_container(runtime, uid, id, known)),
         }
     }
     let (sandboxes, containers) = join(join_all(sandboxes), join_all(containers)).await;
@@ -61,10 +74,14 @@ pub(super) async fn inspect(
         pod.sandboxes.extend(sandbox?);
     }
     for container in containers {
-        pod.containers.extend(container?);
+        let Some((container, process)) = container? else {
+            continue;
+        };
+        processes.extend(process.map(|pid| (container.id.clone(), pid)));
+        pod.containers.push(container);
     }
     pod.sort();
-    Ok(pod)
+    Ok(Seen { pod, processes })
 }
 
 /// Adds what the runtime lists to the identifiers; final records of listed ones stay. What is known
@@ -102,15 +119,17 @@ async fn list(
     let mut known = std::mem::take(&mut plan.containers);
     for item in containers {
         let id = ContainerId::from(item.id);
-        let record = known.remove(&id).and_then(|known| known.record);
-        let sandbox = item.pod_sandbox_id.into();
-        plan.containers
-            .insert(id, KnownContainer { sandbox, record });
+        let known = known.remove(&id);
+        let listed = KnownContainer {
+            sandbox: item.pod_sandbox_id.into(),
+            with_process: known.as_ref().is_some_and(|known| known.with_process),
+            record: known.and_then(|known| known.record),
+        };
+        plan.containers.insert(id, listed);
     }
     let unlisted = known.into_iter().map(|(id, known)| {
-        let sandbox = known.sandbox;
         let record = None;
-        (id, KnownContainer { sandbox, record })
+        (id, KnownContainer { record, ..known })
     });
     plan.containers.extend(unlisted);
     Ok(())
@@ -136,19 +155,23 @@ async fn read_container(
     runtime: &Arc<dyn RuntimeService>,
     uid: &PodUid,
     id: ContainerId,
-    sandbox: SandboxId,
-) -> Result<Option<ObservedContainer>, CriError> {
+    from: KnownContainer,
+) -> Result<Option<(ObservedContainer, Option<Option<u32>>)>, CriError> {
     let request = v1::ContainerStatusRequest {
         container_id: id.as_str().to_owned(),
-        verbose: false,
+        verbose: from.with_process,
     };
     let answer = known(runtime.container_status(request)).await?;
-    let status = answer.and_then(|answer| answer.status);
-    let Some(status) = status.filter(|status| is_of(&status.labels, uid)) else {
+    let Some(answer) = answer else {
+        return Ok(None);
+    };
+    let process = from.with_process.then(|| convert::process(&answer.info));
+    let Some(status) = answer.status.filter(|status| is_of(&status.labels, uid)) else {
         return Ok(None);
     };
     let message = termination_message::read(&status).await;
-    Ok(Some(convert::container(status, sandbox, message)))
+    let container = convert::container(status, from.sandbox, message);
+    Ok(Some((container, process)))
 }
 
 /// Identifiers also come from events, and those may be wrong: what belongs to another pod is not

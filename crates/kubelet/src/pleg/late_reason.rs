@@ -93,6 +93,8 @@ mod tests {
             definition: None,
             pre_stop: None,
             grace: None,
+            ahead_of: None,
+            process: rubelet_pod_plan::Process::AsTold,
         };
         ObservedPod {
             containers: vec![found],

@@ -14,6 +14,7 @@ use super::{
     cell::{Marks, Observation, PodCell, Request, Undone},
     fingerprint::Fingerprint,
     handle::{PlegHandle, lock},
+    inspect::Seen,
     lifecycle::{LifecycleKind, happened},
     record::LifecycleEvent,
     task::{Inspected, PlegTask},
@@ -28,18 +29,13 @@ impl PlegTask {
     /// Takes over what an inspection brought.
     pub(super) fn finish(&mut self, inspected: Inspected) {
         match inspected.result {
-            Ok(pod) => self.publish(&inspected.cell, inspected.began, inspected.request, pod),
+            Ok(seen) => self.publish(&inspected.cell, inspected.began, inspected.request, seen),
             Err(error) => self.retry_later(&inspected.cell, inspected.request, &error),
         }
     }
 
-    fn publish(
-        &mut self,
-        cell: &PodCell,
-        began: rubelet_base::Seq,
-        request: Request,
-        mut pod: ObservedPod,
-    ) {
+    fn publish(&mut self, cell: &PodCell, began: rubelet_base::Seq, request: Request, seen: Seen) {
+        let Seen { mut pod, processes } = seen;
         let now = Instant::now();
         let old = Arc::clone(&cell.observation.borrow().pod);
         let mut marks = cell.marks();
@@ -55,7 +51,11 @@ impl PlegTask {
             return;
         }
         let late = marks.late_reasons.note(&pod, now);
-        let look_again = [late, marks.rechecks.note(&pod, now)];
+        let look_again = [
+            late,
+            marks.rechecks.note(&pod, now),
+            marks.kernel.note(&mut pod, now),
+        ];
         for at in look_again.into_iter().flatten() {
             self.look_again(cell, &mut marks, at);
         }
@@ -63,6 +63,7 @@ impl PlegTask {
             marks.settle();
         }
         marks.fingerprint = Fingerprint::of(&pod);
+        self.kernel.note(cell, &mut marks, &pod, processes, now);
         let changed = *old != pod;
         let pod = if changed {
             Arc::new(pod)
@@ -82,6 +83,7 @@ impl PlegTask {
         if changed {
             lock(&self.handle.shared.index).update(&cell.uid, &old, &pod);
             self.handle.shared.count(&old, &pod);
+            self.handle.count_lost(cell, &old, &pod);
         }
         cell.observation.send_replace(Observation {
             seq: began,

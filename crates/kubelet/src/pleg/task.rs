@@ -4,7 +4,6 @@ use std::{collections::BTreeSet, pin::pin, sync::Arc, time::Duration};
 
 use rubelet_base::{Backoff, ErrorChain, PodUid, Seq};
 use rubelet_cri::{CriError, RuntimeService};
-use rubelet_pod_plan::ObservedPod;
 use tokio::{
     sync::OwnedSemaphorePermit,
     task::JoinSet,
@@ -17,7 +16,8 @@ use super::{
     cell::{Marks, PodCell, Request},
     echo::Verdict,
     handle::{PlegHandle, lock},
-    inspect::inspect,
+    inspect::{Seen, inspect},
+    kernel::Kernel,
     lane::Lane,
     missed::Missed,
     relist::{self, Listed},
@@ -27,6 +27,7 @@ use crate::{
     clock::Clock,
     heartbeat::{HEARTBEAT, Heartbeat},
     metrics::{NodeMetrics, PlegNow},
+    processes::Processes,
 };
 
 /// At most so many inspections at the same time, beside those that hang.
@@ -49,6 +50,9 @@ pub struct PlegSettings {
     pub relist_period: Duration,
     /// Whether the runtime's events are used, if it has some.
     pub events: bool,
+    /// The processes of containers are asked for once nothing has been started for so long, one pod
+    /// after the other: what starts comes first.
+    pub rest: Duration,
 }
 
 /// The body of PLEG. Runs until it is dropped.
@@ -62,6 +66,7 @@ pub struct PlegTask {
     /// Inspections for later: of what failed, or may still change; soonest first.
     pub(super) retries: BTreeSet<(Instant, PodUid)>,
     pub(super) missed: Missed,
+    pub(super) kernel: Kernel,
     heartbeat: Heartbeat,
 }
 
@@ -70,19 +75,22 @@ pub(super) struct Inspected {
     pub(super) cell: Arc<PodCell>,
     pub(super) began: Seq,
     pub(super) request: Request,
-    pub(super) result: Result<ObservedPod, CriError>,
+    pub(super) result: Result<Seen, CriError>,
 }
 
 impl PlegTask {
-    /// Makes the task and the handle that the rest of the agent holds.
+    /// Makes the task and the handle that the rest of the agent holds. With `processes`, ends of
+    /// containers are learned from the kernel as well.
     #[must_use]
     pub fn new(
         runtime: Arc<dyn RuntimeService>,
         settings: PlegSettings,
+        processes: Option<Arc<dyn Processes>>,
         heartbeat: Heartbeat,
         clock: Clock,
         metrics: Arc<NodeMetrics>,
     ) -> (Self, PlegHandle) {
+        let watched = metrics.pleg.watched_processes.clone();
         let handle = PlegHandle::new(settings.relist_period, clock, metrics);
         let task = Self {
             runtime,
@@ -93,6 +101,7 @@ impl PlegTask {
             hanging: Lane::new(HANGING_AT_ONCE),
             retries: BTreeSet::new(),
             missed: Missed::default(),
+            kernel: Kernel::new(processes, settings.rest, watched),
             heartbeat,
         };
         let weak = Arc::downgrade(&handle.shared);
@@ -121,7 +130,7 @@ impl PlegTask {
                 (flow.cadence.next(), flow.echoes.next())
             };
             let retry = self.retries.first().map(|(at, _)| *at);
-            let timers = [retry, echo, self.missed.next()];
+            let timers = [retry, echo, self.missed.next(), self.kernel.next()];
             let timer = timers.into_iter().flatten().min();
             // Cancel safety: Notify keeps its permit, JoinSets keep finished tasks, timers are
             // computed anew in each round.
@@ -137,6 +146,7 @@ impl PlegTask {
                 Some(Err(error)) = streams.join_next() => {
                     std::panic::resume_unwind(error.into_panic());
                 }
+                Some((uid, id)) = self.kernel.ended() => self.handle.process_ended(&uid, &id),
                 () = shared.wake.notified() => {}
                 () = sleep_until(next_relist), if relists.is_empty() => {
                     relists.spawn(self.relist());
@@ -171,6 +181,7 @@ impl PlegTask {
             self.suspect(verdict);
         }
         self.look_for_missed(now);
+        self.kernel.ask(&self.handle, now);
     }
 
     /// Has the pod inspected at that time, or earlier if that is due already. What an inspection

@@ -79,6 +79,8 @@ fn seen_container(id: &str, phase: ContainerPhase) -> ObservedContainer {
         definition: None,
         pre_stop: None,
         grace: None,
+        ahead_of: None,
+        process: rubelet_pod_plan::Process::AsTold,
     }
 }
 

@@ -44,12 +44,25 @@ impl PodTask {
                 restart_count,
                 after_exit,
                 cause,
+                made,
             } => {
                 if cause == StartCause::Asked {
                     self.history.forgive(&name);
                 }
+                if let Some(made) = made {
+                    return self.start_made(&name, &made, after_exit).await;
+                }
                 self.start_container(&name, &sandbox, restart_count, after_exit)
                     .await
+            }
+            Step::MakeAhead {
+                name,
+                sandbox,
+                restart_count,
+                before,
+            } => {
+                // Seldom done: not to be part of what every task takes.
+                Box::pin(self.make_ahead(&name, &sandbox, restart_count, &before)).await
             }
             Step::PostStart { name, id } => self.post_start(&name, &id).await,
             Step::NoteRestart { name, after_exit } => {

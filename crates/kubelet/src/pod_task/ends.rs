@@ -3,13 +3,17 @@
 use std::{sync::Arc, time::Duration};
 
 use rubelet_pod_plan::{
-    ObservedContainer,
+    ObservedContainer, ObservedPod, Process,
     history::{ENDS_KEPT, End},
     observed::Exit,
 };
 use tokio::time::timeout;
 
 use super::PodTask;
+use crate::events::EventType;
+
+/// Reason of the event of a container whose end the runtime does not tell.
+const END_NOT_TOLD: &str = "ContainerEndNotTold";
 
 /// So much of a log is kept.
 const LOG_LINES: u64 = 5;
@@ -53,6 +57,25 @@ impl PodTask {
             let log = timeout(PATIENCE, log).await.unwrap_or_default();
             let end = self.end(found, exit, log);
             self.history.note_end(&found.name, end);
+        }
+    }
+
+    /// Tells of containers that run by the runtime's word although their process has been gone for
+    /// long: nobody but the runtime can say that they have ended.
+    pub(super) fn tell_of_lost_ends(&self, before: &ObservedPod) {
+        let is_lost = |found: &&ObservedContainer| found.process == Process::Lost;
+        for found in self.observed.containers.iter().filter(is_lost) {
+            let mut known = before.containers.iter().filter(is_lost);
+            if known.any(|known| known.id == found.id) {
+                continue;
+            }
+            let message = format!(
+                "the runtime says that container {} ({}) runs, but its process is gone; it is not \
+                 restarted before the runtime tells its end: delete the pod, or restart the \
+                 container, to have the runtime stop it",
+                found.name, found.id
+            );
+            self.event(&found.name, EventType::Warning, END_NOT_TOLD, &message);
         }
     }
 

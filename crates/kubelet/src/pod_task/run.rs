@@ -131,7 +131,8 @@ impl PodTask {
                 .newer(&uid, &mut self.observations, self.last_step)
                 .await;
             self.context.pleg.sync_began(&uid, seen.seq);
-            self.observed = seen.pod;
+            let before = std::mem::replace(&mut self.observed, seen.pod);
+            self.tell_of_lost_ends(&before);
             self.history.note_observed(&self.observed);
             self.note_ends().await;
             let target = self.take_control();

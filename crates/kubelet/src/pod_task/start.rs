@@ -1,5 +1,6 @@
 //! Starting a container: image, files, configuration, create, start, postStart hook.
 
+mod ahead;
 mod config;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -206,18 +207,22 @@ impl PodTask {
             })?;
         }
         let config = self.container_config(container, count, images).await?;
-        let attempt = self
-            .observed
-            .sandboxes
-            .first()
-            .map_or(0, |sandbox| sandbox.attempt);
-        let (inputs, _) = host
-            .sandbox_inputs(&self.pod, attempt, driver)
-            .await
-            .map_err(|error| StartFailure::new(CONFIG_ERROR, error.message))?;
+        let inputs = self.sandbox_inputs().await?;
         let id = self.create(container, sandbox, config, inputs).await?;
         self.start_by_id(container, &id, count).await?;
         Ok(id)
+    }
+
+    /// What the newest sandbox was made with, of which a new container is told.
+    async fn sandbox_inputs(&self) -> Result<SandboxInputs, StartFailure> {
+        let driver = self.context.runtime_state.borrow().cgroup_driver;
+        let newest = self.observed.sandboxes.first();
+        let attempt = newest.map_or(0, |sandbox| sandbox.attempt);
+        let inputs = self.context.host.sandbox_inputs(&self.pod, attempt, driver);
+        let (inputs, _) = inputs
+            .await
+            .map_err(|error| StartFailure::new(CONFIG_ERROR, error.message))?;
+        Ok(inputs)
     }
 
     /// Whether the host has what this version of the pod needs.

@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use rubelet_api::{
     manifest::decode,
@@ -18,7 +19,7 @@ use rubelet_api::{
     pod::{Deletion, Pod, PodSource},
     status::{ContainerState, ContainerStatus, Phase},
 };
-use rubelet_base::{PodName, PodUid};
+use rubelet_base::{ContainerId, PodName, PodUid};
 use rubelet_cri::Timeouts;
 use rubelet_pod_plan::{Intents, PlanSettings};
 use rubelet_sim::{Instance, Sim, Subject, What};
@@ -39,8 +40,9 @@ use crate::{
     intents::IntentBoard,
     keyring::NodeLogins,
     metrics::NodeMetrics,
-    pleg::PlegSettings,
+    pleg::{PlegSettings, REST},
     pod_task::PodEntry,
+    processes::Processes,
     records::RecordWriter,
 };
 
@@ -74,9 +76,24 @@ pub(super) struct Node {
     pulls: PullParallelism,
     /// Whether the agent uses the runtime's events.
     pub(super) events: bool,
+    /// Whether the agent asks the kernel for the ends of processes.
+    pub(super) kernel: bool,
+    /// How soon it asks for processes.
+    pub(super) rest: Duration,
     agent: Option<Agent>,
     /// Events of all agents.
     recorder: Recorder,
+}
+
+/// The kernel below the model.
+struct ModelProcesses(Sim);
+
+impl Processes for ModelProcesses {
+    fn end(&self, pid: u32, container: &ContainerId) -> Option<BoxFuture<'static, ()>> {
+        let (sim, id) = (self.0.clone(), container.as_str().to_owned());
+        sim.is_process_of(pid, &id)
+            .then(|| Box::pin(async move { sim.process_ended(&id).await }) as _)
+    }
 }
 
 impl Node {
@@ -129,6 +146,8 @@ impl Node {
             slept,
             pulls,
             events: true,
+            kernel: false,
+            rest: REST,
             agent: None,
         }
     }
@@ -149,7 +168,11 @@ impl Node {
             pleg: PlegSettings {
                 relist_period: Duration::from_secs(1),
                 events: self.events,
+                rest: self.rest,
             },
+            processes: self
+                .kernel
+                .then(|| Arc::new(ModelProcesses(self.sim.clone())) as _),
             pulls: self.pulls,
             starts_at_once: 4,
             stops_at_once: 8,

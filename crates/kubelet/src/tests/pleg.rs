@@ -56,6 +56,7 @@ mod echoes;
 mod ends;
 mod floods;
 mod health;
+mod kernel;
 mod starts;
 mod told;
 mod urgent;

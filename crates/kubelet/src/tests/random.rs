@@ -1,6 +1,7 @@
 //! Random lives of pods: whatever happens to containers, sandboxes, calls, the runtime, the agent
 //! and the manifests, nothing runs twice, and in the end there is what is wanted.
 
+mod calls;
 mod noise;
 mod seeds;
 mod told;
@@ -21,6 +22,7 @@ use rubelet_sim::{Behavior, EventFlavour, Exec, Fault, Hang, ListFault, Subject,
 use tokio::time::{Instant, sleep};
 
 use self::{
+    calls::CALLS,
     noise::{FLAVOURS, Noise, noise},
     told::Told,
     truth::Truth,
@@ -30,21 +32,6 @@ use crate::images::PullParallelism;
 
 /// Most pods of a life.
 const PODS: usize = 4;
-const CALLS: [&str; 13] = [
-    "RunPodSandbox",
-    "CreateContainer",
-    "StartContainer",
-    "StopContainer",
-    "StopPodSandbox",
-    "RemoveContainer",
-    "RemovePodSandbox",
-    "ContainerStatus",
-    "PodSandboxStatus",
-    "ListContainers",
-    "ListPodSandbox",
-    "ImageStatus",
-    "ExecSync",
-];
 
 const LISTS: [&str; 2] = ["ListPodSandbox", "ListContainers"];
 
@@ -53,6 +40,8 @@ const LISTS: [&str; 2] = ["ListPodSandbox", "ListContainers"];
 enum Act {
     Nothing,
     KillContainer(usize, usize),
+    /// The kernel tells the end so much earlier than the runtime.
+    EndProcess(usize, usize, u64),
     LoseTrack(usize, u64),
     KillSandbox(usize),
     VanishSandbox(usize),
@@ -95,6 +84,7 @@ impl Act {
     fn among(mut self, pods: usize) -> Self {
         match &mut self {
             Self::KillContainer(pod, _)
+            | Self::EndProcess(pod, _, _)
             | Self::LoseTrack(pod, _)
             | Self::KillSandbox(pod)
             | Self::VanishSandbox(pod)
@@ -128,6 +118,8 @@ struct Life {
     regular: usize,
     policy: &'static str,
     latency: u64,
+    /// Whether the agent asks the kernel, and by how much the runtime is behind it.
+    kernel: Option<u64>,
     finishes_abandoned_calls: bool,
     /// Time to the end and exit code of instances, by number of the start.
     ends: Vec<(u64, i32)>,
@@ -144,6 +136,8 @@ fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         2 => Just(Act::Nothing),
         4 => (pod.clone(), 0_usize..3).prop_map(|(pod, which)| Act::KillContainer(pod, which)),
+        4 => (pod.clone(), 0_usize..3, prop_oneof![4 => 0_u64..100, 1 => 0_u64..20_000])
+            .prop_map(|(pod, which, lag)| Act::EndProcess(pod, which, lag)),
         2 => (pod.clone(), span.clone()).prop_map(|(pod, span)| Act::LoseTrack(pod, span)),
         2 => pod.clone().prop_map(Act::KillSandbox),
         1 => pod.clone().prop_map(Act::VanishSandbox),
@@ -201,7 +195,10 @@ fn life_with(
         (pods, prop_oneof![3 => Just(0), 2 => 0..FLAVOURS.len()]),
         (inits, 1_usize..3),
         prop_oneof![3 => Just("Always"), 1 => Just("OnFailure")],
-        prop_oneof![Just(0_u64), Just(4), Just(60)],
+        (
+            prop_oneof![Just(0_u64), Just(4), Just(60)],
+            prop_oneof![1 => Just(None), 3 => (0_u64..80).prop_map(Some)],
+        ),
         any::<bool>(),
         prop::collection::vec(end, 0..ends),
         prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(hook, 1..8)],
@@ -212,7 +209,7 @@ fn life_with(
                 (pods, flavour),
                 (init, regular),
                 policy,
-                latency,
+                (latency, kernel),
                 finishes_abandoned_calls,
                 ends,
                 hooks,
@@ -224,6 +221,7 @@ fn life_with(
                 regular,
                 policy,
                 latency,
+                kernel,
                 finishes_abandoned_calls,
                 ends,
                 hooks,
@@ -267,6 +265,8 @@ struct Story {
     hangs: Vec<(Instant, Hang)>,
     lost: Vec<(Instant, String)>,
     failing: Vec<(Instant, String)>,
+    /// Containers whose process is gone, and when the runtime notices.
+    ended: Vec<(Instant, String)>,
     agent_from: Option<Instant>,
     runtime_from: Option<Instant>,
     calm: Arc<AtomicBool>,
@@ -282,6 +282,10 @@ impl Story {
         let mut node = Node::stopped(PullParallelism::Unlimited, timeouts);
         node.sim.set_latency(Duration::from_millis(life.latency));
         node.sim.events(FLAVOURS[life.flavour]);
+        node.kernel = life.kernel.is_some();
+        node.rest = Duration::from_millis(30);
+        let lag = life.kernel.unwrap_or_default();
+        node.sim.set_exit_lag(Duration::from_millis(lag));
         if life.finishes_abandoned_calls {
             node.wire.finish_abandoned_calls();
         }
@@ -328,6 +332,7 @@ impl Story {
             hangs: Vec::new(),
             lost: Vec::new(),
             failing: Vec::new(),
+            ended: Vec::new(),
             agent_from: None,
             runtime_from: None,
             calm,
@@ -411,6 +416,12 @@ impl Story {
             Act::KillContainer(pod, which) => {
                 if let Some(id) = self.node.sim.running(&self.uids[pod], &self.name(which)) {
                     self.node.sim.kill_container(&id, 9, "");
+                }
+            }
+            Act::EndProcess(pod, which, lag) => {
+                if let Some(id) = self.node.sim.running(&self.uids[pod], &self.name(which)) {
+                    self.node.sim.end_process(&id);
+                    self.ended.push((until(lag), id));
                 }
             }
             Act::LoseTrack(pod, time) => {
@@ -550,6 +561,9 @@ impl Story {
         self.hangs.retain(|(until, _)| *until > now);
         for (_, id) in self.lost.extract_if(.., |(until, _)| *until <= now) {
             self.node.wire.lose_track(&id, false);
+        }
+        for (_, id) in self.ended.extract_if(.., |(until, _)| *until <= now) {
+            self.node.sim.kill_container(&id, 9, "");
         }
         for (_, name) in self.failing.extract_if(.., |(until, _)| *until <= now) {
             self.node.host.fail_prepare(&name, None);

@@ -24,7 +24,9 @@ pub(super) fn decide(draft: &mut Draft<'_>, container: &Container, sandbox: &San
         Some((found, ContainerPhase::Running { .. })) => {
             let Some((cause, restarts)) = end_of_running(draft, container, found, sandbox, changed)
             else {
-                draft.post_start(container, found);
+                if !draft.post_start(container, found) {
+                    draft.make_ahead(container, found, sandbox);
+                }
                 return true;
             };
             draft.kill(found, cause, restarts);

@@ -54,6 +54,7 @@ impl Draft<'_> {
             restart_count: found.map(|found| found.restart_count.saturating_add(1)),
             after_exit: end,
             cause,
+            made: None,
         });
     }
 

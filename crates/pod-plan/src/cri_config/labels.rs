@@ -39,6 +39,10 @@ pub const DELETION_GRACE_PERIOD: &str = "io.kubernetes.pod.deletionGracePeriod";
 /// Annotation: the pod's termination grace period in seconds.
 pub const GRACE_PERIOD: &str = "io.kubernetes.pod.terminationGracePeriod";
 
+/// Annotation: the runtime's identifier of the instance before, whose end was not told yet when this
+/// one was made.
+pub const AHEAD_OF: &str = "rubelet.dev/ahead-of";
+
 /// Labels of a sandbox: the pod's own and the three that identify it.
 #[must_use]
 pub fn sandbox_labels(pod: &Pod) -> BTreeMap<String, String> {

@@ -111,6 +111,8 @@ pub(super) fn found(name: &str, count: u32, phase: ContainerPhase) -> ObservedCo
         definition: Some("v1:0".into()),
         pre_stop: None,
         grace: None,
+        ahead_of: None,
+        process: crate::Process::AsTold,
     }
 }
 
@@ -193,6 +195,11 @@ pub(super) fn short(plan: &PodPlan) -> Vec<String> {
             CreateSandbox { attempt } => format!("sandbox {attempt}"),
             StartContainer {
                 name,
+                made: Some(made),
+                ..
+            } => format!("start {name} as {made}"),
+            StartContainer {
+                name,
                 restart_count,
                 sandbox,
                 ..
@@ -200,6 +207,14 @@ pub(super) fn short(plan: &PodPlan) -> Vec<String> {
                 Some(count) => format!("start {name} #{count} in {sandbox}"),
                 None => format!("start {name} in {sandbox}"),
             },
+            MakeAhead {
+                name,
+                restart_count,
+                sandbox,
+                before,
+            } => {
+                format!("make {name} #{restart_count} ahead of {before} in {sandbox}")
+            }
             NoteRestart { name, .. } => format!("note restart of {name}"),
             PostStart { id, .. } => format!("post start {id}"),
             StartCreated { id, .. } => format!("start created {id}"),

@@ -84,6 +84,43 @@ impl Model {
                 made.created_at = at(self.now);
                 self.observed.sandboxes.insert(0, made);
             }
+            Step::MakeAhead {
+                name,
+                sandbox,
+                restart_count,
+                before,
+            } => {
+                self.history.note_ahead(name, before);
+                let container = self.pod.spec.container(name).unwrap().clone();
+                self.made += 1;
+                self.observed.containers.push(ObservedContainer {
+                    id: format!("{name}-{}", self.made).as_str().into(),
+                    sandbox: sandbox.clone(),
+                    created_at: at(self.now),
+                    definition: container.definition.map(|hash| hash.0),
+                    ahead_of: Some(before.clone()),
+                    ..found(name, *restart_count, ContainerPhase::Created)
+                });
+            }
+            Step::StartContainer {
+                name,
+                made: Some(made),
+                restart_count,
+                after_exit,
+                ..
+            } => {
+                let container = self.pod.spec.container(name).unwrap().clone();
+                self.history.count_ahead(name, made);
+                if let Some(end) = after_exit {
+                    let max = Duration::from_secs(300);
+                    self.history
+                        .note_restart(&container, *end, at(self.now), max);
+                }
+                self.logged.insert(name.clone(), restart_count.unwrap());
+                let running = self.running();
+                self.record(made.as_str()).phase = running;
+                self.history.note_started(name);
+            }
             Step::StartContainer {
                 name,
                 sandbox,

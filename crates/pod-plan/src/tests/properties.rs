@@ -9,8 +9,8 @@ use rubelet_api::{
 
 use super::{build::*, model::Model};
 use crate::{
-    Outcome, PodPlan, ProbeKind, ProbeOutcomes, Step, intents::RestartIntent,
-    observed::ContainerPhase,
+    ObservedContainer, Outcome, PodPlan, ProbeKind, ProbeOutcomes, Process, Step,
+    intents::RestartIntent, observed::ContainerPhase,
 };
 
 /// What happens to a pod. Numbers choose among what is there.
@@ -28,6 +28,8 @@ enum Act {
     Wait(i64),
     RestartAgent,
     StartFails(usize),
+    ProcessGone(usize),
+    ProcessLost(usize),
 }
 
 fn acts() -> impl Strategy<Value = Act> {
@@ -51,6 +53,8 @@ fn acts() -> impl Strategy<Value = Act> {
         2 => (0..400_i64).prop_map(Act::Wait),
         1 => Just(Act::RestartAgent),
         1 => (0..6_usize).prop_map(Act::StartFails),
+        6 => (0..6_usize).prop_map(Act::ProcessGone),
+        1 => (0..6_usize).prop_map(Act::ProcessLost),
     ]
 }
 
@@ -122,7 +126,7 @@ impl Shape {
 
 /// What holds for every plan.
 pub(super) fn check(model: &Model, plan: &PodPlan) {
-    let mut killed = Vec::new();
+    let (mut killed, mut removed) = (Vec::new(), Vec::new());
     for step in &plan.steps {
         match step {
             Step::KillContainers(kills) => killed.extend(kills.iter().map(|kill| &kill.id)),
@@ -138,10 +142,13 @@ pub(super) fn check(model: &Model, plan: &PodPlan) {
                 name,
                 restart_count,
                 sandbox,
+                made,
                 ..
             } => {
                 for found in &model.observed.containers {
-                    if found.name != *name {
+                    let is_made = made.as_ref() == Some(&found.id);
+                    assert!(!is_made || found.phase == ContainerPhase::Created);
+                    if found.name != *name || is_made || removed.contains(&&found.id) {
                         continue;
                     }
                     let alive = !matches!(found.phase, ContainerPhase::Exited(_));
@@ -157,11 +164,26 @@ pub(super) fn check(model: &Model, plan: &PodPlan) {
                 check_order(model, name, sandbox);
             }
             Step::RemoveContainers(dead) => {
+                removed.extend(dead.iter().map(|one| &one.id));
                 for one in dead {
                     let found = model.observed.containers.iter().find(|c| c.id == one.id);
                     let may_run = found.unwrap().phase.may_run();
                     assert!(!may_run, "{one:?} may run and is removed");
                 }
+            }
+            Step::MakeAhead {
+                name,
+                restart_count,
+                before,
+                ..
+            } => {
+                let mut all = model.observed.containers.iter();
+                let found = all.find(|found| found.id == *before).unwrap();
+                assert_eq!(found.process, Process::Gone);
+                assert!(matches!(found.phase, ContainerPhase::Running { .. }));
+                let mut all = model.observed.containers.iter();
+                let newer = all.any(|one| one.name == *name && one.restart_count >= *restart_count);
+                assert!(!newer, "{name} #{restart_count} is made twice");
             }
             _ => {}
         }
@@ -233,7 +255,10 @@ fn act(model: &mut Model, act: &Act) {
     };
     match act {
         Act::Exit(place, code) => {
-            if let Some((id, _)) = newest(model, *place) {
+            let name = name(*place);
+            let mut all = model.observed.containers.iter();
+            let running = all.find(|found| found.name == name && found.phase.may_run());
+            if let Some(id) = running.map(|found| found.id.clone()) {
                 model.end(id.as_str(), *code);
             }
         }
@@ -295,6 +320,8 @@ fn act(model: &mut Model, act: &Act) {
         }
         Act::Wait(seconds) => model.now += seconds,
         Act::RestartAgent => model.probes = ProbeOutcomes::default(),
+        Act::ProcessGone(place) => says(model, &name(*place), Process::Gone),
+        Act::ProcessLost(place) => says(model, &name(*place), Process::Lost),
         Act::StartFails(place) => {
             let container = model.pod.spec.container(&name(*place)).unwrap().clone();
             let now = at(model.now);
@@ -305,8 +332,29 @@ fn act(model: &mut Model, act: &Act) {
     }
 }
 
+/// What the kernel says of the container that runs, or does so by the runtime's word.
+fn says(model: &mut Model, name: &str, process: Process) {
+    let mut all = model.observed.containers.iter_mut();
+    let runs = |found: &&mut ObservedContainer| {
+        *found.name == *name && matches!(found.phase, ContainerPhase::Running { .. })
+    };
+    if let Some(found) = all.find(runs) {
+        found.process = process;
+    }
+}
+
 /// Leaves the pod alone until nothing is to be done any more.
 fn settle(model: &mut Model) -> PodPlan {
+    // Ends that the kernel told are told by the runtime, or never.
+    let gone = model.observed.containers.iter();
+    let gone = gone.filter(|found| found.process == Process::Gone);
+    let gone: Vec<_> = gone.map(|found| found.id.clone()).collect();
+    for (index, id) in gone.into_iter().enumerate() {
+        match index % 2 {
+            0 => model.end(id.as_str(), 137),
+            _ => model.record(id.as_str()).process = Process::Lost,
+        }
+    }
     for _ in 0..400 {
         let plan = model.plan();
         if plan.steps.is_empty() && plan.wake_at.is_none() {

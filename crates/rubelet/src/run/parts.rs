@@ -22,8 +22,9 @@ use rubelet_kubelet::{
     keyring::NodeLogins,
     metrics::NodeMetrics,
     objects::{NoObjects, ObjectSource},
-    pleg::PlegSettings,
+    pleg::{PlegSettings, REST},
     pod_host::PodHost,
+    processes::{HostProcesses, Processes},
     records::RecordWriter,
 };
 use rubelet_pod_plan::PlanSettings;
@@ -152,6 +153,7 @@ pub(super) struct Services {
     runtime: Arc<dyn RuntimeService>,
     images: Arc<dyn ImageService>,
     endpoint: Arc<str>,
+    is_inside: bool,
 }
 
 /// The runtime behind the configured socket, or the one inside.
@@ -175,6 +177,7 @@ pub(super) fn services(
             runtime: Arc::clone(&own) as _,
             images: own,
             endpoint: embedded::ENDPOINT.into(),
+            is_inside: true,
         });
     }
     let endpoint = &config.container_runtime_endpoint;
@@ -192,6 +195,7 @@ pub(super) fn services(
         runtime: Arc::new(runtime),
         images: Arc::new(images),
         endpoint: endpoint.as_str().into(),
+        is_inside: false,
     })
 }
 
@@ -211,6 +215,7 @@ pub(super) fn agent(
     surroundings: Surroundings,
 ) -> AgentParts {
     let config = &resolved.config;
+    let events = resolved.gates.enabled("EventedPLEG");
     let pulls = match (
         config.serialize_image_pulls,
         config.max_parallel_image_pulls,
@@ -248,8 +253,12 @@ pub(super) fn agent(
         },
         pleg: PlegSettings {
             relist_period: resolved.rubelet.relist_period,
-            events: resolved.gates.enabled("EventedPLEG"),
+            events,
+            rest: REST,
         },
+        // The runtime inside tells ends at once, and polling is for those who trust nothing else.
+        processes: (events && !services.is_inside)
+            .then(|| Arc::new(HostProcesses::new()) as Arc<dyn Processes>),
         pulls,
         starts_at_once: at_once(STARTS_PER_CPU),
         stops_at_once: at_once(STOPS_PER_CPU),

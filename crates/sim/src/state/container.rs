@@ -24,6 +24,10 @@ pub(crate) struct Container {
     pub(crate) log: Vec<String>,
     /// What the runtime says its state is, where that is not the truth.
     pub(crate) claim: Option<v1::ContainerState>,
+    /// Its process; 0 before it is started.
+    pub(crate) pid: u32,
+    /// The process has ended, and the runtime is yet to notice.
+    pub(crate) gone: bool,
 }
 
 pub(super) enum Phase {
@@ -218,6 +222,8 @@ impl State {
             memory: 0,
             log: Vec::new(),
             claim: None,
+            pid: 0,
+            gone: false,
             config,
         };
         self.containers.insert(id.clone(), container);
@@ -260,7 +266,10 @@ impl State {
         let image = self.images.find(&container.image_id);
         Ok(v1::ContainerStatusResponse {
             status: Some(container.status(image, self.clock.now())),
-            ..Default::default()
+            info: match request.verbose {
+                true => [("info".to_owned(), format!("{{\"pid\":{}}}", container.pid))].into(),
+                false => Default::default(),
+            },
         })
     }
 

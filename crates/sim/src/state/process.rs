@@ -58,7 +58,9 @@ impl State {
         if let Some((at, ..)) = end {
             self.exits.insert((at, instance.id.clone()));
         }
+        let pid = self.fresh_pid();
         if let Some(container) = self.containers.get_mut(&instance.id) {
+            container.pid = pid;
             container.started_at = started_at;
             container.log.clone_from(&behavior.prints);
             container.phase = Phase::Running {
@@ -166,6 +168,28 @@ impl State {
         };
         self.note_at(at, what);
         self.tell_of_container(ContainerStoppedEvent, at, &instance);
+    }
+
+    /// Numbers above those that a kernel gives by default, as nothing here is to be found there.
+    fn fresh_pid(&mut self) -> u32 {
+        self.processes += 1;
+        4_194_304 + self.processes
+    }
+
+    /// Waits until the process of a container has ended by the kernel's word.
+    pub(crate) fn process_gone(&self, id: &str) -> Wait<()> {
+        let running = self.containers.get(id);
+        match running.map(|container| (&container.phase, container.gone)) {
+            Some((Phase::Running { end, .. }, false)) => {
+                let end = end.map(|(at, ..)| at.saturating_sub(self.exit_lag));
+                match end {
+                    Some(at) if at <= self.clock.now() => Wait::Done(()),
+                    Some(at) => Wait::Until(at),
+                    None => Wait::ForChange,
+                }
+            }
+            _ => Wait::Done(()),
+        }
     }
 
     /// SIGKILL, for a container that runs.
