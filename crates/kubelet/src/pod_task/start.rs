@@ -275,6 +275,9 @@ impl PodTask {
             .link_log(&self.pod, &container.name, id, count)
             .await;
         self.owe_post_start(container, id).await;
+        // The log that comes with the start takes this number: lists that leave the container out must
+        // not have the next one started beside it.
+        self.save_record();
         let request = v1::StartContainerRequest {
             container_id: id.as_str().to_owned(),
         };
