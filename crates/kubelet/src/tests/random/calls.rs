@@ -15,3 +15,5 @@ pub(super) const CALLS: [&str; 13] = [
     "ImageStatus",
     "ExecSync",
 ];
+
+pub(super) const LISTS: [&str; 2] = ["ListPodSandbox", "ListContainers"];

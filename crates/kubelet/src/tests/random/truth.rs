@@ -204,8 +204,9 @@ pub(super) fn is_known_to_run(known: &ObservedPod, id: &str) -> bool {
     })
 }
 
-/// Of one container one start, one end and one removal is told, in this order.
-pub(super) fn assert_once(events: &[LifecycleEvent], node: &Node) {
+/// Of one container one start, one end and one removal is told, in this order. A removed pod of which a
+/// list with holes shows nothing is forgotten, and told of anew when it is found after all.
+pub(super) fn assert_once(events: &[LifecycleEvent], holes: bool, node: &Node) {
     let mut seen: BTreeMap<&str, Vec<Kind>> = BTreeMap::new();
     for event in events.iter().filter(|event| !event.id.is_empty()) {
         let told = seen.entry(&event.id).or_default();
@@ -214,7 +215,7 @@ pub(super) fn assert_once(events: &[LifecycleEvent], node: &Node) {
             // A container that nothing was known of for a while starts anew.
             Kind::Started => {
                 count(Kind::Died) == 0
-                    && (count(Kind::Started) == 0 || told.last() == Some(&Kind::Changed))
+                    && (count(Kind::Started) == 0 || holes || told.last() == Some(&Kind::Changed))
             }
             Kind::Died => count(Kind::Died) == 0 && count(Kind::Removed) == 0,
             Kind::Removed => count(Kind::Died) == 1 && count(Kind::Removed) == 0,
