@@ -287,7 +287,9 @@ fn read_profile(file: &Path) -> Outcome<String> {
 fn filter(making: &Making, built: Built) -> Outcome<(Spec, Option<Arc<[u8]>>)> {
     let arch = making.engine.facts.arch;
     if making.handler != Handler::Embedded {
-        return Ok((built.whole(arch), None));
+        let mut spec = built.whole(arch);
+        container_spec::for_other_runtime(&mut spec);
+        return Ok((spec, None));
     }
     let program = match built.filter {
         Filter::Unconfined => None,
