@@ -178,9 +178,10 @@ impl Tracing<'_> {
         }
         match self.order.fault {
             Fault::Kill => {
+                // Who sees the process die may end this tracer at once.
+                self.tell(&format!("{FAULT} {}", call.text))?;
                 // Before the call: a thread that is to die does not enter it any more.
                 kill(role.process, Signal::SIGKILL)?;
-                self.tell(&format!("{FAULT} {}", call.text))?;
                 Ok(true)
             }
             Fault::NoSpace => {

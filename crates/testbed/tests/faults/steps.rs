@@ -91,6 +91,8 @@ fn sweep(victim: Victim, fault: Fault) -> Result<()> {
         let (journal, life) = traced(&lab, Order { victim, fault, at })?;
         let Some(step) = journal.fault else {
             // Threads may need a step less at another time.
+            life.with_context(|| format!("{fault:?} at step {at} did not happen"))?;
+            lab.assert_clean()?;
             continue;
         };
         // Half an init must not be taken for a whole one.
