@@ -257,8 +257,11 @@ async fn rules_reach_streams_that_are_open() {
     let place = Place::new(&[]).await;
     let mut events = open(&place).await;
     place.set_rules(&["GetContainerEvents event=STARTED drop"]);
-    start_web(&place).await;
-    assert_eq!(kinds(&of_web(&mut events, 2).await), [Created, Created]);
+    let (_, container) = start_web(&place).await;
+    // What comes after the start shows that the start has met the rule.
+    place.sim.kill_container(&container, 1, "Error");
+    let found = of_web(&mut events, 3).await;
+    assert_eq!(kinds(&found), [Created, Created, Stopped]);
     place.set_rules(&[]);
     run_sandbox(&place.direct, "web2").await.unwrap();
     assert_eq!(kinds(&of_web(&mut events, 2).await), [Created, Started]);
