@@ -10,12 +10,12 @@ mod seam;
 mod state;
 
 use std::{
-    fs::File,
     io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use rubelet_host::lock::FileLock;
 use rubelet_oci::IdMapping;
 use rubelet_store::{Loaded, Record};
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ pub struct ImageStore {
     disk: Mutex<()>,
     pub(crate) pulls: Pulls,
     /// Keeps other processes away.
-    _lock: File,
+    _lock: FileLock,
 }
 
 /// The IDs of a user namespace on the host.

@@ -1,15 +1,14 @@
 //! Opening a store: what is whole is taken in, what is half is thrown away.
 
 use std::{
-    fs::{self, File},
-    io,
+    fs, io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
 
 use rubelet_base::ErrorChain;
+use rubelet_host::lock::{self, FileLock, LockError};
 use rubelet_store::{Loaded, Record};
-use rustix::fs::{FlockOperation, flock};
 use tokio::time::Instant;
 
 use super::{
@@ -250,24 +249,16 @@ pub(super) fn image_of(record: &ImageRecord, state: &State, pinned: &[String]) -
     })
 }
 
-fn lock(folders: &Folders) -> Result<File, OpenError> {
+fn lock(folders: &Folders) -> Result<FileLock, OpenError> {
     let path = folders.lock();
-    let disk = |source| OpenError::Disk {
-        step: "lock",
-        path: path.clone(),
-        source,
-    };
-    let options = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path);
-    let file = options.map_err(disk)?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(OpenError::InUse(folders.root().to_owned())),
-        Err(error) => Err(disk(error.into())),
-    }
+    lock::take(&path).map_err(|error| match error {
+        LockError::Taken { .. } => OpenError::InUse(folders.root().to_owned()),
+        LockError::File(source) => OpenError::Disk {
+            step: "lock",
+            path,
+            source,
+        },
+    })
 }
 
 /// The names and paths in a folder, as far as they are text; nothing of ours is anything else.

@@ -297,6 +297,17 @@ fn read(root: &Path, file: &str) -> String {
 mod tests {
     use super::*;
 
+    fn root() -> tempfile::TempDir {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("rubelet-t").tempdir().unwrap()
+    }
+
+    fn write(root: &Path, name: &str, text: &str) {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
     #[test]
     fn an_old_kernel_is_named_with_what_it_lacks() {
         assert_eq!(release("6.1.0-18-amd64"), None);
@@ -307,15 +318,8 @@ mod tests {
 
     #[test]
     fn security_modules_and_cgroup_drivers_that_do_not_fit_are_told() {
-        let root = tempfile::Builder::new()
-            .prefix("rubelet-t")
-            .tempdir()
-            .unwrap();
-        let write = |name: &str, text: &str| {
-            let path = root.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
+        let root = root();
+        let write = |name: &str, text: &str| write(root.path(), name, text);
         let told = |text: &str| {
             let findings = security_modules(root.path());
             findings.iter().any(|finding| finding.what.contains(text))
@@ -335,15 +339,8 @@ mod tests {
 
     #[test]
     fn a_missing_file_system_is_an_error_unless_its_module_can_be_loaded() {
-        let root = tempfile::Builder::new()
-            .prefix("rubelet-t")
-            .tempdir()
-            .unwrap();
-        let write = |name: &str, text: &str| {
-            let path = root.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
+        let root = root();
+        let write = |name: &str, text: &str| write(root.path(), name, text);
         write("proc/filesystems", "nodev\ttmpfs\nnodev\tmqueue\n\text4\n");
         let found = file_systems(root.path());
         assert_eq!(found.len(), 1);
