@@ -106,7 +106,10 @@ impl Process {
 
     /// How the process ended by itself, if it did.
     pub(crate) fn exit_status(&mut self) -> Result<Option<ExitStatus>> {
+        let ended = self.has_ended();
         match &mut self.child {
+            // Its first thread has ended; the others may need a moment more until it can be reaped.
+            Some(child) if ended => Ok(Some(child.wait()?)),
             Some(child) => Ok(child.try_wait()?),
             None => Ok(None),
         }
