@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: the promises of SPECIFICATION.md as numbers, measured on the release binary
 //! with a private containerd and with its own runtime.
 
+mod bare;
 mod binary;
 mod churn;
 mod embedded;
@@ -14,6 +15,7 @@ mod reconcile;
 mod registry;
 mod report;
 mod restarts;
+mod runtime_alone;
 mod scrape;
 mod stubborn;
 
@@ -82,6 +84,7 @@ const PARTS: &[(Group, Part)] = &[
     (Group::Binary, binary::measure),
     (Group::EmptyNode, empty_node::measure),
     (Group::HundredPods, hundred_pods::measure),
+    (Group::RuntimeAlone, runtime_alone::measure),
     (Group::Restarts, restarts::measure),
     (Group::Plan, |_, results| plan::measure(results)),
     (Group::Reconcile, |_, results| reconcile::measure(results)),

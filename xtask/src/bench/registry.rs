@@ -9,6 +9,8 @@ pub(super) enum Group {
     EmptyNode,
     /// An agent with 100 pods from a folder.
     HundredPods,
+    /// The same runtime with 100 such pods, without an agent.
+    RuntimeAlone,
     /// An agent with 100 pods whose containers are killed.
     Restarts,
     /// Decisions alone, without an agent.
@@ -143,6 +145,22 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         better: Better::Smaller,
         group: Group::HundredPods,
         about: "from the removal of 100 manifests until nothing of the pods runs",
+    },
+    Benchmark {
+        name: "start_100_alone_s",
+        unit: "s",
+        goal: 0.0,
+        better: Better::Neither,
+        group: Group::RuntimeAlone,
+        about: "the calls alone that start such pods, on the same containerd without an agent",
+    },
+    Benchmark {
+        name: "stop_100_alone_s",
+        unit: "s",
+        goal: 0.0,
+        better: Better::Neither,
+        group: Group::RuntimeAlone,
+        about: "the calls alone that stop them",
     },
     Benchmark {
         name: "kill_to_created_ms_p50",

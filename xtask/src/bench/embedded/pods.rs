@@ -1,13 +1,11 @@
 //! One pod after the other through the runtime's own socket, without any agent: how long each
 //! takes, how long a command in it, and what its supervisor holds.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Context, Result, ensure};
-use rubelet_cri::{RuntimeService, v1};
 use rubelet_testbed::cleanup::processes;
-use rubelet_testbed::{CriTruth, Served, clock, images, proc};
+use rubelet_testbed::{Served, clock, proc};
 
+use super::super::bare::{self, sandbox};
 use super::super::report::Results;
 use super::super::{Request, progress, quantile};
 use super::surroundings;
@@ -28,8 +26,9 @@ pub(in super::super) fn measure(request: &Request<'_>, results: &mut Results) ->
     for number in 0..WARM_UP + PODS {
         let config = sandbox(number, &logs, &cgroup);
         let start = clock::now();
-        containers.push(start_pod(&truth, config)?);
+        let pod = truth.block_on(bare::start_pod(truth.client(), config))?;
         starts.push(start.elapsed().as_secs_f64() * 1000.0);
+        containers.push(pod.container);
     }
     starts.drain(..WARM_UP);
     starts.sort_by(f64::total_cmp);
@@ -57,84 +56,6 @@ pub(in super::super) fn measure(request: &Request<'_>, results: &mut Results) ->
         results.add("embedded_exec_ms_p50", quantile(&times, 0.50));
     }
     served.remove()
-}
-
-/// A pod from nothing to its running container, whose id it gives.
-fn start_pod(truth: &CriTruth, config: v1::PodSandboxConfig) -> Result<String> {
-    let client = truth.client();
-    truth.block_on(async {
-        let sandbox = client
-            .run_pod_sandbox(v1::RunPodSandboxRequest {
-                config: Some(config.clone()),
-                runtime_handler: String::new(),
-            })
-            .await?;
-        let created = client
-            .create_container(v1::CreateContainerRequest {
-                pod_sandbox_id: sandbox.pod_sandbox_id,
-                config: Some(container()),
-                sandbox_config: Some(config),
-            })
-            .await?;
-        let container_id = created.container_id;
-        let start = v1::StartContainerRequest {
-            container_id: container_id.clone(),
-        };
-        client.start_container(start).await?;
-        Ok(container_id)
-    })
-}
-
-fn own_processes() -> Option<v1::NamespaceOption> {
-    Some(v1::NamespaceOption {
-        pid: v1::NamespaceMode::Container.into(),
-        ..Default::default()
-    })
-}
-
-fn sandbox(number: usize, logs: &str, cgroup: &str) -> v1::PodSandboxConfig {
-    v1::PodSandboxConfig {
-        metadata: Some(v1::PodSandboxMetadata {
-            name: format!("pod-{number:03}"),
-            uid: format!("uid-{number:03}"),
-            namespace: "default".into(),
-            attempt: 0,
-        }),
-        hostname: format!("pod-{number:03}"),
-        log_directory: format!("{logs}/{number:03}"),
-        linux: Some(v1::LinuxPodSandboxConfig {
-            cgroup_parent: format!("{cgroup}/{number:03}"),
-            security_context: Some(v1::LinuxSandboxSecurityContext {
-                namespace_options: own_processes(),
-                ..Default::default()
-            }),
-            ..Default::default()
-        }),
-        ..Default::default()
-    }
-}
-
-fn container() -> v1::ContainerConfig {
-    v1::ContainerConfig {
-        metadata: Some(v1::ContainerMetadata {
-            name: "main".into(),
-            attempt: 0,
-        }),
-        image: Some(v1::ImageSpec {
-            image: images::PAUSE.into(),
-            ..Default::default()
-        }),
-        labels: BTreeMap::new(),
-        log_path: "main.log".into(),
-        linux: Some(v1::LinuxContainerConfig {
-            security_context: Some(v1::LinuxContainerSecurityContext {
-                namespace_options: own_processes(),
-                ..Default::default()
-            }),
-            ..Default::default()
-        }),
-        ..Default::default()
-    }
 }
 
 /// Whether the process is a supervisor, by its command line.
