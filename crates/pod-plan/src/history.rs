@@ -40,6 +40,11 @@ pub struct History {
     pub sandbox: Option<Failure>,
     /// The last failure to stop or remove something; cleared by success.
     pub teardown: Option<Failure>,
+    /// `metadata.attempt` of the sandbox that was asked for last. A runtime keeps the name of a
+    /// sandbox, which the attempt is part of, for as long as it has it: one that was made while the
+    /// agent died, and that an incomplete list does not show, can't be made a second time.
+    #[serde(default)]
+    pub sandbox_attempt: u32,
 }
 
 /// What was tried for one container.

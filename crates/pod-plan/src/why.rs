@@ -3,6 +3,7 @@
 use std::fmt;
 
 use jiff::Timestamp;
+use rubelet_api::wire::seconds;
 use rubelet_base::{ContainerId, SandboxId};
 
 /// One reason why a plan does, or does not do, something.
@@ -126,7 +127,11 @@ impl fmt::Display for Why {
             Self::SandboxDefinitionChanged(id) => {
                 write!(f, "what sandbox {id} was made from has changed")
             }
-            Self::SandboxRetry(at) => write!(f, "the sandbox could not be made; next try at {at}"),
+            Self::SandboxRetry(at) => write!(
+                f,
+                "the sandbox could not be made; next try at {}",
+                seconds(*at)
+            ),
             Self::PodCompleted => f.write_str("all containers ended and none will be restarted"),
             Self::PhaseIsTerminal => f.write_str("the pod has ended; it is not started again"),
             Self::DeadlineExceeded => f.write_str("the pod was active longer than its deadline"),
@@ -156,7 +161,8 @@ impl fmt::Display for Why {
             Self::BackOff(name, until) => {
                 write!(
                     f,
-                    "container {name} waits until {until} before it is tried again"
+                    "container {name} waits until {} before it is tried again",
+                    seconds(*until)
                 )
             }
             Self::Prunes(1) => f.write_str("removes the record of an older instance"),
@@ -213,5 +219,27 @@ impl fmt::Display for KillCause {
             Self::Asked => "an operator asked for a restart",
             Self::RestartsAll => "all containers are restarted",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_in_whole_seconds() {
+        let at: Timestamp = "2026-03-01T12:00:37.920688617Z".parse().unwrap();
+        for (why, text) in [
+            (
+                Why::BackOff("web".into(), at),
+                "container web waits until 2026-03-01T12:00:37Z before it is tried again",
+            ),
+            (
+                Why::SandboxRetry(at),
+                "the sandbox could not be made; next try at 2026-03-01T12:00:37Z",
+            ),
+        ] {
+            assert_eq!(why.to_string(), text);
+        }
     }
 }

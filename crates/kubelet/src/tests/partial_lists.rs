@@ -134,6 +134,34 @@ async fn what_was_made_after_the_last_record_is_not_made_twice() {
     }
 }
 
+/// The runtime has it, and its name with its number, though it never said so.
+#[tokio::test(start_paused = true)]
+async fn a_sandbox_that_was_being_made_is_not_made_twice() {
+    for times in [1, 3, 7] {
+        let (mut node, uid) = node_with_past().await;
+        let made = node
+            .sim
+            .hang_after_effect("RunPodSandbox", Subject::pod(&uid));
+        let before = node.sim.sandboxes(&uid);
+        for sandbox in &before {
+            node.sim.kill_sandbox(sandbox);
+        }
+        made.reached().await;
+        node.kill().await;
+        made.release();
+        for sandbox in &before {
+            node.sim.vanish_sandbox(sandbox);
+        }
+        for list in LISTS {
+            node.sim.inject_list(ListFault::empty(list).times(times));
+        }
+        node.start();
+        sleep(seconds(200)).await;
+        node.until_running().await;
+        node.assert_never_twice(&uid);
+    }
+}
+
 /// A hook may take long, and meanwhile nothing else of the pod is recorded.
 #[tokio::test(start_paused = true)]
 async fn a_container_whose_hook_is_under_way_is_not_made_twice() {

@@ -40,7 +40,11 @@ pub(super) fn decide(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Actions {
         stop::halt(snapshot, &mut draft.actions, grace, KillCause::PodStops);
         return draft.actions;
     }
-    match sandbox::state(snapshot.pod, snapshot.observed) {
+    match sandbox::state(
+        snapshot.pod,
+        snapshot.observed,
+        snapshot.history.sandbox_attempt,
+    ) {
         SandboxState::Good(sandbox) => in_sandbox(&mut draft, &sandbox.id),
         SandboxState::Replace { attempt, why } => replace::decide(&mut draft, attempt, why),
     }

@@ -22,14 +22,15 @@ pub(super) enum SandboxState<'a> {
 }
 
 /// Upstream's `PodSandboxChanged`, and the definition rule for pods that can be edited.
-pub(super) fn state<'a>(pod: &Pod, observed: &'a ObservedPod) -> SandboxState<'a> {
+/// `asked_for` is the attempt of the sandbox that was asked for last.
+pub(super) fn state<'a>(pod: &Pod, observed: &'a ObservedPod, asked_for: u32) -> SandboxState<'a> {
     let Some(newest) = observed.sandboxes.first() else {
         return SandboxState::Replace {
-            attempt: 0,
+            attempt: asked_for,
             why: Why::NoSandbox,
         };
     };
-    let attempt = newest.attempt.saturating_add(1);
+    let attempt = newest.attempt.saturating_add(1).max(asked_for);
     let ready = observed
         .sandboxes
         .iter()

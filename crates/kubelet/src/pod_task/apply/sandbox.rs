@@ -34,6 +34,7 @@ impl PodTask {
                 self.history.sandbox = None;
                 self.context.pleg.learned_sandbox(uid, &id);
                 self.prepared = Some(std::sync::Arc::clone(&self.pod));
+                self.save_record();
                 (Flow::Continue, true)
             }
             Err(("Interrupted", _)) => {
@@ -107,6 +108,10 @@ impl PodTask {
             config: Some(sandbox_config(&self.pod, inputs)),
             runtime_handler,
         };
+        if self.history.sandbox_attempt != attempt {
+            self.history.sandbox_attempt = attempt;
+            self.save_record();
+        }
         let call = context.drain.run(context.runtime.run_pod_sandbox(request));
         match context.starts.run(call).await {
             Ok(answer) => Ok(answer.pod_sandbox_id.into()),
