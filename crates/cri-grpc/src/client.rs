@@ -22,6 +22,7 @@ mod events;
 mod images;
 mod lists;
 mod runtime;
+mod unattended;
 
 use std::{future::Future, path::Path, sync::Arc, time::Duration};
 
@@ -32,6 +33,7 @@ use rubelet_cri::{
 };
 use tokio::time::Instant;
 use tonic::{Request, Response, Status};
+use unattended::Unattended;
 
 use crate::{
     CallObserver, EndpointError, IgnoreCalls, MAX_MESSAGE_SIZE,
@@ -49,7 +51,10 @@ const ORIGIN: &str = "http://localhost";
 ///
 /// Each call carries a deadline and, where it cannot connect, fails at once with the kind
 /// `Unavailable`. A lost connection is made anew by the next call. Dropping a call's future cancels
-/// the RPC in the runtime; dropping a stream of events closes its connection.
+/// the RPC in the runtime, and so does its deadline, unless it [changes](Call::changes) something:
+/// such a call goes on without anybody who waits for it, up to twice its deadline, and its answer is
+/// told to the [observer](CallObserver::answered_late). Dropping a stream of events closes its
+/// connection; dropping the last clone of the client cancels everything.
 ///
 /// Lists of everything come in pieces from a runtime that offers `StreamPodSandboxes` and
 /// `StreamContainers`, so that they may be larger than one message. Each connection is asked once.
@@ -62,6 +67,7 @@ pub struct CriClient {
     images: ImageServiceClient<Channel>,
     unary_sandboxes: Arc<Unary>,
     unary_containers: Arc<Unary>,
+    unattended: Arc<Unattended>,
 }
 
 impl CriClient {
@@ -83,6 +89,7 @@ impl CriClient {
             observer: Arc::new(IgnoreCalls),
             unary_sandboxes: Arc::default(),
             unary_containers: Arc::default(),
+            unattended: Arc::default(),
         })
     }
 
@@ -118,9 +125,12 @@ impl CriClient {
     ) -> CriResult<C::Response>
     where
         C: Call,
-        F: Future<Output = Result<Response<C::Response>, Status>>,
+        F: Future<Output = Result<Response<C::Response>, Status>> + Send + 'static,
     {
         let deadline = message.deadline(&self.timeouts);
+        if let (Some(changed), Some(limit)) = (message.changes(), deadline) {
+            return self.lasting(changed, limit, message, send).await;
+        }
         let answer = |request| async move { send(request).await.map(Response::into_inner) };
         self.limited(C::NAME, deadline, message, answer).await
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rubelet_cri::CriErrorKind;
+use rubelet_cri::{Changed, CriErrorKind};
 
 /// Is told of each call when it ends.
 pub trait CallObserver: Send + Sync + 'static {
@@ -11,6 +11,17 @@ pub trait CallObserver: Send + Sync + 'static {
     ///
     /// Runs on the caller's task: it must not block.
     fn call_ended(&self, call: &'static str, took: Duration, outcome: Result<(), CriErrorKind>);
+
+    /// A call that changes `changed` was answered, or failed, after its end had been told: its
+    /// deadline had passed, or its future was dropped.
+    fn answered_late(
+        &self,
+        call: &'static str,
+        changed: &Changed,
+        outcome: Result<(), CriErrorKind>,
+    ) {
+        let _ = (call, changed, outcome);
+    }
 }
 
 /// The observer of a client that nobody watches.

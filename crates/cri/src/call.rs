@@ -41,18 +41,45 @@ pub trait Call: Send + 'static {
     fn deadline(&self, timeouts: &Timeouts) -> Option<Duration> {
         Some(timeouts.request)
     }
+
+    /// What the call changes, if breaking it off could leave that half changed: containerd may keep
+    /// the process of a container whose start was broken off, and never remove it again. `None`: it
+    /// reads, or can be broken off without harm.
+    fn changes(&self) -> Option<Changed> {
+        None
+    }
+}
+
+/// What a call changes in the runtime.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Changed {
+    /// The pod of this UID gets a sandbox.
+    Pod(String),
+    /// The sandbox of this identifier, or a container that is to be made in it.
+    Sandbox(String),
+    /// The container of this identifier.
+    Container(String),
 }
 
 macro_rules! calls {
-    ($($name:literal $request:ident $response:ident $({ $deadline:item })?;)*) => {
+    ($($name:literal $request:ident $response:ident $({ $($own:item)* })?;)*) => {
         /// The names of all calls of both services.
         pub const CALLS: &[&str] = &[$($name),*];
 
         $(impl Call for v1::$request {
             const NAME: &'static str = $name;
             type Response = v1::$response;
-            $($deadline)?
+            $($($own)*)?
         })*
+    };
+}
+
+/// What a call changes that names it so in its field.
+macro_rules! changes {
+    ($kind:ident $field:ident) => {
+        fn changes(&self) -> Option<Changed> {
+            Some(Changed::$kind(self.$field.clone()))
+        }
     };
 }
 
@@ -70,9 +97,19 @@ calls! {
         fn deadline(&self, timeouts: &Timeouts) -> Option<Duration> {
             Some(timeouts.request.saturating_mul(2))
         }
+
+        fn changes(&self) -> Option<Changed> {
+            let config = self.config.as_ref();
+            let metadata = config.and_then(|config| config.metadata.as_ref());
+            Some(Changed::Pod(metadata.map_or_else(String::new, |of| of.uid.clone())))
+        }
     };
-    "StopPodSandbox" StopPodSandboxRequest StopPodSandboxResponse;
-    "RemovePodSandbox" RemovePodSandboxRequest RemovePodSandboxResponse;
+    "StopPodSandbox" StopPodSandboxRequest StopPodSandboxResponse {
+        changes!(Sandbox pod_sandbox_id);
+    };
+    "RemovePodSandbox" RemovePodSandboxRequest RemovePodSandboxResponse {
+        changes!(Sandbox pod_sandbox_id);
+    };
     "PodSandboxStatus" PodSandboxStatusRequest PodSandboxStatusResponse {
         fn deadline(&self, timeouts: &Timeouts) -> Option<Duration> {
             Some(timeouts.request.min(STATUS))
@@ -83,15 +120,23 @@ calls! {
             Some(timeouts.request.min(LIST))
         }
     };
-    "CreateContainer" CreateContainerRequest CreateContainerResponse;
-    "StartContainer" StartContainerRequest StartContainerResponse;
+    "CreateContainer" CreateContainerRequest CreateContainerResponse {
+        changes!(Sandbox pod_sandbox_id);
+    };
+    "StartContainer" StartContainerRequest StartContainerResponse {
+        changes!(Container container_id);
+    };
     // The runtime waits for the grace period before it kills.
     "StopContainer" StopContainerRequest StopContainerResponse {
         fn deadline(&self, timeouts: &Timeouts) -> Option<Duration> {
             Some(timeouts.request.saturating_add(seconds(self.timeout)))
         }
+
+        changes!(Container container_id);
     };
-    "RemoveContainer" RemoveContainerRequest RemoveContainerResponse;
+    "RemoveContainer" RemoveContainerRequest RemoveContainerResponse {
+        changes!(Container container_id);
+    };
     "ListContainers" ListContainersRequest ListContainersResponse {
         fn deadline(&self, timeouts: &Timeouts) -> Option<Duration> {
             Some(timeouts.request.min(LIST))
@@ -102,7 +147,9 @@ calls! {
             Some(timeouts.request.min(STATUS))
         }
     };
-    "UpdateContainerResources" UpdateContainerResourcesRequest UpdateContainerResourcesResponse;
+    "UpdateContainerResources" UpdateContainerResourcesRequest UpdateContainerResourcesResponse {
+        changes!(Container container_id);
+    };
     "ReopenContainerLog" ReopenContainerLogRequest ReopenContainerLogResponse;
     // A command without a timeout may run for ever, and so may its call.
     "ExecSync" ExecSyncRequest ExecSyncResponse {
@@ -119,7 +166,9 @@ calls! {
     };
     "ContainerStats" ContainerStatsRequest ContainerStatsResponse;
     "ListContainerStats" ListContainerStatsRequest ListContainerStatsResponse;
-    "UpdatePodSandboxResources" UpdatePodSandboxResourcesRequest UpdatePodSandboxResourcesResponse;
+    "UpdatePodSandboxResources" UpdatePodSandboxResourcesRequest UpdatePodSandboxResourcesResponse {
+        changes!(Sandbox pod_sandbox_id);
+    };
     "PodSandboxStats" PodSandboxStatsRequest PodSandboxStatsResponse;
     "ListPodSandboxStats" ListPodSandboxStatsRequest ListPodSandboxStatsResponse;
     "ListMetricDescriptors" ListMetricDescriptorsRequest ListMetricDescriptorsResponse;
@@ -188,5 +237,34 @@ mod tests {
         assert_eq!(exec(5).deadline(&allowed), seconds(125));
         assert_eq!(exec(0).deadline(&allowed), None);
         assert_eq!(v1::PullImageRequest::default().deadline(&allowed), None);
+    }
+
+    #[test]
+    fn a_call_that_changes_something_names_it_and_others_can_be_broken_off() {
+        let metadata = v1::PodSandboxMetadata {
+            uid: "u1".to_owned(),
+            ..Default::default()
+        };
+        let run = v1::RunPodSandboxRequest {
+            config: Some(v1::PodSandboxConfig {
+                metadata: Some(metadata),
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        assert_eq!(run.changes(), Some(Changed::Pod("u1".to_owned())));
+        let create = v1::CreateContainerRequest {
+            pod_sandbox_id: "s1".to_owned(),
+            ..Default::default()
+        };
+        assert_eq!(create.changes(), Some(Changed::Sandbox("s1".to_owned())));
+        let start = v1::StartContainerRequest {
+            container_id: "c1".to_owned(),
+        };
+        let container = Some(Changed::Container("c1".to_owned()));
+        assert_eq!(start.changes(), container);
+        assert_eq!(v1::PullImageRequest::default().changes(), None);
+        assert_eq!(v1::ContainerStatusRequest::default().changes(), None);
+        assert_eq!(exec(5).changes(), None);
     }
 }

@@ -11,7 +11,7 @@ mod methods;
 mod runtime;
 pub mod v1;
 
-pub use call::{CALLS, Call, Timeouts};
+pub use call::{CALLS, Call, Changed, Timeouts};
 pub use error::{CriError, CriErrorKind};
 pub use event::{ContainerEvent, EventStream};
 pub use image::{ImageLoader, ImageService, ONE_NAME};

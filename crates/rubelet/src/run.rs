@@ -176,6 +176,7 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     let host = parts::host(flags, &resolved, &node)?;
     let (inside, cri_socket) = inside.unzip();
     let services = parts::services(&resolved, &metrics, inside.as_ref())?;
+    let calls = Arc::clone(&services.calls);
     let agent_parts = parts::agent(
         &resolved,
         &node,
@@ -191,6 +192,7 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
         Arc::clone(&agent_parts.images),
     );
     let mut agent = Agent::start(agent_parts, recorder.clone());
+    calls.tell(agent.pleg().clone());
     let (stop, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
 

@@ -5,8 +5,9 @@ use std::{
     time::Duration,
 };
 
-use rubelet_cri::{CriErrorKind, ImageService, RuntimeService, v1};
-use rubelet_cri_grpc::CallObserver;
+use rubelet_cri::{Changed, CriErrorKind, ImageService, RuntimeService, v1};
+use rubelet_cri_grpc::{CallObserver, CriClient};
+use tokio::sync::mpsc;
 
 use crate::runtime::Served;
 
@@ -75,7 +76,7 @@ async fn the_observer_is_told_of_every_end_even_of_a_dropped_call() {
 
     client.version(v1::VersionRequest::default()).await.unwrap();
     client
-        .start_container(v1::StartContainerRequest::default())
+        .remove_container(v1::RemoveContainerRequest::default())
         .await
         .unwrap_err();
     client
@@ -91,7 +92,7 @@ async fn the_observer_is_told_of_every_end_even_of_a_dropped_call() {
         *recorder.0.lock().unwrap(),
         [
             ("Version", Ok(())),
-            ("StartContainer", Err(CriErrorKind::Unimplemented)),
+            ("RemoveContainer", Err(CriErrorKind::Unimplemented)),
             (
                 "ContainerStatus",
                 Err(CriErrorKind::DeadlineExceeded(limit))
@@ -99,4 +100,97 @@ async fn the_observer_is_told_of_every_end_even_of_a_dropped_call() {
             ("PullImage", Err(CriErrorKind::Canceled)),
         ]
     );
+}
+
+/// The late answers that the client told of.
+struct Late(mpsc::UnboundedSender<LateAnswer>);
+
+type LateAnswer = (&'static str, Changed, Result<(), CriErrorKind>);
+
+impl CallObserver for Late {
+    fn call_ended(&self, _: &'static str, _: Duration, _: Result<(), CriErrorKind>) {}
+
+    fn answered_late(
+        &self,
+        call: &'static str,
+        changed: &Changed,
+        outcome: Result<(), CriErrorKind>,
+    ) {
+        let _ = self.0.send((call, changed.clone(), outcome));
+    }
+}
+
+fn watched(served: &Served) -> (CriClient, mpsc::UnboundedReceiver<LateAnswer>) {
+    let (sender, late) = mpsc::unbounded_channel();
+    let client = served.client.clone().with_observer(Arc::new(Late(sender)));
+    (client, late)
+}
+
+fn start() -> v1::StartContainerRequest {
+    v1::StartContainerRequest {
+        container_id: "c1".to_owned(),
+    }
+}
+
+fn late(outcome: Result<(), CriErrorKind>) -> LateAnswer {
+    let changed = Changed::Container("c1".to_owned());
+    ("StartContainer", changed, outcome)
+}
+
+#[tokio::test]
+async fn a_start_whose_deadline_passed_goes_on_in_the_runtime_and_its_answer_is_told() {
+    let limit = Duration::from_secs(1);
+    let served = Served::with_request_timeout(limit);
+    let (client, mut told) = watched(&served);
+    let error = client.start_container(start()).await.unwrap_err();
+    assert_eq!(error.kind, CriErrorKind::DeadlineExceeded(limit));
+    served.runtime.go_on.notify_one();
+    assert_eq!(told.recv().await, Some(late(Ok(()))));
+}
+
+#[tokio::test]
+async fn a_start_that_nobody_waits_for_goes_on_in_the_runtime_and_its_answer_is_told() {
+    let served = Served::new();
+    let (client, mut told) = watched(&served);
+    tokio::select! {
+        answer = client.start_container(start()) => panic!("it waits: {answer:?}"),
+        () = served.runtime.hung.notified() => {}
+    }
+    served.runtime.go_on.notify_one();
+    assert_eq!(told.recv().await, Some(late(Ok(()))));
+    // One that is waited for is not told of.
+    served.runtime.go_on.notify_one();
+    client.start_container(start()).await.unwrap();
+    drop(client);
+    assert_eq!(told.recv().await, None);
+}
+
+#[tokio::test]
+async fn a_start_that_never_ends_is_broken_off_here_and_in_the_runtime() {
+    let limit = Duration::from_millis(50);
+    let served = Served::with_request_timeout(limit);
+    let (client, mut told) = watched(&served);
+    let error = client.start_container(start()).await.unwrap_err();
+    assert_eq!(error.kind, CriErrorKind::DeadlineExceeded(limit));
+    served.runtime.cancelled.notified().await;
+    let kind = CriErrorKind::DeadlineExceeded(limit * 2);
+    assert_eq!(told.recv().await, Some(late(Err(kind))));
+}
+
+#[tokio::test]
+async fn a_start_that_nobody_waits_for_ends_with_the_client() {
+    let served = Served::new();
+    let (client, mut told) = watched(&served);
+    tokio::select! {
+        answer = client.start_container(start()) => panic!("it waits: {answer:?}"),
+        () = served.runtime.hung.notified() => {}
+    }
+    let Served {
+        runtime,
+        client: last,
+        ..
+    } = served;
+    drop((client, last));
+    runtime.cancelled.notified().await;
+    assert_eq!(told.recv().await, None);
 }

@@ -32,6 +32,8 @@ pub(crate) struct Scripted {
     /// Told when a call that never answers has begun, and when it was cancelled.
     pub(crate) hung: Notify,
     pub(crate) cancelled: Arc<Notify>,
+    /// Lets one start end.
+    pub(crate) go_on: Notify,
 }
 
 struct TellOnDrop(Arc<Notify>);
@@ -98,6 +100,16 @@ impl RuntimeService for Scripted {
         _: v1::ContainerStatusRequest,
     ) -> CriResult<v1::ContainerStatusResponse> {
         self.never().await
+    }
+
+    async fn start_container(
+        &self,
+        _: v1::StartContainerRequest,
+    ) -> CriResult<v1::StartContainerResponse> {
+        tokio::select! {
+            () = self.go_on.notified() => Ok(v1::StartContainerResponse {}),
+            never = self.never() => never,
+        }
     }
 
     async fn exec_sync(&self, _: v1::ExecSyncRequest) -> CriResult<v1::ExecSyncResponse> {

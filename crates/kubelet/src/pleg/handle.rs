@@ -7,6 +7,7 @@ use std::{
 };
 
 use rubelet_base::{ContainerId, PodName, PodUid, SandboxId, Seq, seq::SeqSource};
+use rubelet_cri::Changed;
 use tokio::{
     sync::{Notify, watch},
     time::Instant,
@@ -232,6 +233,34 @@ impl PlegHandle {
             self.shared.wake.notify_one();
         }
         self.mark(uid);
+    }
+
+    /// A call that changes `changed` was answered, or failed, when nobody waited for it any more:
+    /// perhaps there is something that nobody was told of.
+    pub fn answered_late(&self, changed: &Changed) {
+        let uid = match changed {
+            Changed::Pod(uid) => Some(uid.as_str().into()),
+            Changed::Sandbox(id) | Changed::Container(id) => {
+                lock(&self.shared.index).pod(id).cloned()
+            }
+        };
+        let Some(cell) = uid.and_then(|uid| self.shared.known(&uid)) else {
+            // Of a pod that is gone: what was made for it goes, too.
+            lock(&self.shared.flow).cadence.unknown_pod(Instant::now());
+            return self.shared.wake.notify_one();
+        };
+        self.mark_cell(&cell, Cause::Step, |marks| {
+            marks.needs_list = true;
+            match changed {
+                Changed::Pod(_) => {}
+                Changed::Sandbox(id) => {
+                    marks.changed_sandboxes.insert(id.as_str().into());
+                }
+                Changed::Container(id) => {
+                    marks.reread.insert(id.as_str().into());
+                }
+            }
+        });
     }
 
     /// The runtime is back: relist now, and ask for events if there are none.

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use rubelet_cri::{Code, CriErrorKind, Timeouts};
-use rubelet_sim::{Behavior, Fault, Subject};
+use rubelet_cri::{Changed, Code, CriErrorKind, Timeouts};
+use rubelet_sim::{Behavior, EventFault, Fault, Subject};
 use tokio::time::sleep;
 
 use super::node::{Node, seconds};
@@ -71,6 +71,48 @@ async fn what_a_call_made_after_its_deadline_is_found_and_used() {
         node.until_running().await;
         assert_made_once(&node, &uid, call);
     }
+}
+
+/// No event tells of it, and the next list comes after a minute.
+#[tokio::test(start_paused = true)]
+async fn what_was_answered_late_is_looked_at_at_once() {
+    for what in ["pod", "sandbox", "container"] {
+        let node = Node::new();
+        let uid = node.want("web", APP);
+        node.until_running().await;
+        sleep(seconds(200)).await;
+        node.sim.inject_event(EventFault::lost().always());
+        let sandbox = node.sim.sandboxes(&uid).remove(0);
+        let container = node.sim.running(&uid, "app").expect("it runs");
+        node.kill_container(&uid, "app", 1);
+        let changed = match what {
+            "pod" => Changed::Pod(uid.clone()),
+            "sandbox" => Changed::Sandbox(sandbox),
+            _ => Changed::Container(container),
+        };
+        node.agent().pleg().answered_late(&changed);
+        let again = |node: &Node| node.sim.oracle().starts(&uid, "app") == 2;
+        let took = node.within(seconds(50), "a restart", again).await;
+        assert!(took < seconds(1), "{what}: {took:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_answer_of_a_pod_that_is_gone_has_everything_listed_soon() {
+    let node = Node::new();
+    let uid = node.want("web", APP);
+    node.until_running().await;
+    sleep(seconds(200)).await;
+    let lists = node.calls("ListPodSandbox");
+    for changed in [
+        Changed::Pod("gone".to_owned()),
+        Changed::Container("gone".to_owned()),
+    ] {
+        node.agent().pleg().answered_late(&changed);
+    }
+    sleep(seconds(1)).await;
+    assert_eq!(node.calls("ListPodSandbox"), lists + 1);
+    node.assert_never_twice(&uid);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,28 +1,47 @@
-//! Counts what is asked of the runtime.
+//! Counts what is asked of the runtime, and tells PLEG of late answers.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
-use rubelet_cri::CriErrorKind;
+use rubelet_cri::{Changed, CriErrorKind};
 use rubelet_cri_grpc::CallObserver;
-use rubelet_kubelet::metrics::NodeMetrics;
+use rubelet_kubelet::{metrics::NodeMetrics, pleg::PlegHandle};
 
-/// Counts each call that ended.
-pub(super) struct CountCalls(Arc<NodeMetrics>);
+/// Sees each call that ended.
+pub(super) struct Calls {
+    metrics: Arc<NodeMetrics>,
+    pleg: OnceLock<PlegHandle>,
+}
 
-impl CountCalls {
+impl Calls {
     pub(super) fn new(metrics: Arc<NodeMetrics>) -> Self {
-        Self(metrics)
+        let pleg = OnceLock::new();
+        Self { metrics, pleg }
+    }
+
+    /// Late answers are told to this PLEG from now on; only the first one counts.
+    pub(super) fn tell(&self, pleg: PlegHandle) {
+        // A second PLEG of one node does not exist.
+        let _ = self.pleg.set(pleg);
     }
 }
 
-impl CallObserver for CountCalls {
+impl CallObserver for Calls {
     fn call_ended(&self, call: &'static str, took: Duration, outcome: Result<(), CriErrorKind>) {
         // What a runtime can not stream is listed instead, and counts as that list alone.
         let is_other_way = call.starts_with("Stream");
         if is_other_way && outcome == Err(CriErrorKind::Unimplemented) {
             return;
         }
-        self.0.runtime.call_ended(call, took, outcome.is_ok());
+        self.metrics.runtime.call_ended(call, took, outcome.is_ok());
+    }
+
+    fn answered_late(&self, _: &'static str, changed: &Changed, _: Result<(), CriErrorKind>) {
+        if let Some(pleg) = self.pleg.get() {
+            pleg.answered_late(changed);
+        }
     }
 }
 
@@ -33,7 +52,7 @@ mod tests {
     #[test]
     fn a_list_counts_once_whichever_way_it_is_made() {
         let metrics = NodeMetrics::new();
-        let calls = CountCalls::new(Arc::clone(&metrics));
+        let calls = Calls::new(Arc::clone(&metrics));
         let took = Duration::from_millis(1);
         calls.call_ended("StreamContainers", took, Err(CriErrorKind::Unimplemented));
         calls.call_ended("ListContainers", took, Ok(()));

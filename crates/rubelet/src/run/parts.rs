@@ -34,7 +34,7 @@ use rubelet_server::UnixSocket;
 use rubelet_server::{KUBERNETES_MAJOR, KUBERNETES_MINOR};
 
 use super::{
-    calls::CountCalls,
+    calls::Calls,
     embedded::{self, InProcess},
     node::Node,
 };
@@ -150,6 +150,7 @@ pub(super) fn host(
 
 /// The container runtime as the agent calls it.
 pub(super) struct Services {
+    pub(super) calls: Arc<Calls>,
     runtime: Arc<dyn RuntimeService>,
     images: Arc<dyn ImageService>,
     endpoint: Arc<str>,
@@ -166,14 +167,15 @@ pub(super) fn services(
     let timeouts = Timeouts {
         request: config.runtime_request_timeout,
     };
-    let counter = Arc::new(CountCalls::new(Arc::clone(metrics)));
+    let calls = Arc::new(Calls::new(Arc::clone(metrics)));
     if let Some(service) = inside {
         let own = Arc::new(InProcess {
             service: Arc::clone(service),
             timeouts,
-            observer: counter,
+            observer: Arc::clone(&calls) as _,
         });
         return Ok(Services {
+            calls,
             runtime: Arc::clone(&own) as _,
             images: own,
             endpoint: embedded::ENDPOINT.into(),
@@ -183,15 +185,16 @@ pub(super) fn services(
     let endpoint = &config.container_runtime_endpoint;
     let runtime = CriClient::connect_lazy(endpoint, timeouts)
         .map_err(|error| anyhow!("containerRuntimeEndpoint: {error}"))?
-        .with_observer(Arc::clone(&counter) as _);
+        .with_observer(Arc::clone(&calls) as _);
     let images = match config.image_service_endpoint.as_str() {
         "" => runtime.clone(),
         other if other == endpoint => runtime.clone(),
         other => CriClient::connect_lazy(other, timeouts)
             .map_err(|error| anyhow!("imageServiceEndpoint: {error}"))?
-            .with_observer(counter),
+            .with_observer(Arc::clone(&calls) as _),
     };
     Ok(Services {
+        calls,
         runtime: Arc::new(runtime),
         images: Arc::new(images),
         endpoint: endpoint.as_str().into(),
