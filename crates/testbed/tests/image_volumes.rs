@@ -23,7 +23,9 @@ fn looks(name: &str, image: &Value, script: &str) -> Value {
 fn a_container_reads_the_files_of_an_image_that_it_mounts() -> Result<()> {
     let node = Node::start()?;
     let image = json!({ "reference": images::NAMED_USER, "pullPolicy": "Never" });
-    let script = "ls /tools/bin/busybox; grep -c . /accounts/passwd; touch /tools/x 2>&1 | grep -c 'Read-only'";
+    // All to one stream: lines of two may come in another order.
+    let script = "exec 2>&1; ls /tools/bin/busybox; grep -c . /accounts/passwd; \
+                  touch /tools/x 2>&1 | grep -c 'Read-only'";
     node.apply(&looks("mounted", &image, script))?;
     node.finished("mounted")?;
     let log = node.log("mounted", "main")?;
