@@ -53,6 +53,10 @@ section! {
         /// File with further certificate authorities for registries, in PEM form. Empty: those of
         /// the system only.
         registry_authorities: String = String::new(), "registryAuthorities", Unset, Works;
+        /// Folders that say which mirrors are asked before registries, in containerd's form: a folder
+        /// for each registry with a `hosts.toml`, or `_default` for all others. Of several folders
+        /// the first one that has something for a registry counts.
+        registry_hosts_dirs: Vec<String> = vec!["/etc/rubelet/certs.d".to_owned()], "registryHostsDirs", Counts, Works;
         /// How long the download of an image may go on without progress: less than 64 KiB in this
         /// time. One from which nothing at all comes for a minute is given up in any case. 0: as
         /// long as something comes.

@@ -64,7 +64,7 @@ fn every_flag_of_the_kubelet_is_known_and_few_others() {
         .partition(|name| name.starts_with("runtime-"));
     assert_eq!(other, ["pod-infra-container-image"]);
     // Those of the runtime inside, which a kubelet has not.
-    assert_eq!(runtime.len(), 10);
+    assert_eq!(runtime.len(), 11);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::{
     Credentials, Digest, ImageId, ImageStore, PullError, PullErrorKind, Reference,
     load::{check_count, read_config},
     manifest::{self, Descriptor, Document, Manifest},
-    registry::{RawManifest, Session, Transport},
+    registry::{RawManifest, Session, Shown, Transport},
     store::{Arrival, LayerHold, blocking},
 };
 
@@ -32,6 +32,8 @@ pub struct PullRequest<'a> {
     pub image: &'a str,
     /// What to show to the registry when it asks.
     pub auth: Option<Credentials>,
+    /// Whether mirrors of the registry may see `auth`, too. They may where it names no server.
+    pub auth_for_mirrors: bool,
 }
 
 /// The pulls that go on.
@@ -43,7 +45,7 @@ pub(crate) struct Pulls {
     transport: Mutex<Weak<Transport>>,
 }
 
-type Wanted = (Reference, Option<Credentials>);
+type Wanted = (Reference, Shown);
 type Pulling = BoxFuture<'static, Result<ImageId, PullError>>;
 
 impl ImageStore {
@@ -57,7 +59,11 @@ impl ImageStore {
             let message = format!("{:?} cannot be pulled", request.image);
             PullError::because(PullErrorKind::InvalidArgument, message, error)
         })?;
-        self.shared((reference, request.auth)).await
+        let shown = Shown {
+            credentials: request.auth,
+            to_mirrors: request.auth_for_mirrors,
+        };
+        self.shared((reference, shown)).await
     }
 
     /// The pull of `wanted` that goes on, or a new one.
@@ -68,8 +74,8 @@ impl ImageStore {
         if let Some(pull) = current.get(&wanted).and_then(WeakShared::upgrade) {
             return pull;
         }
-        let (store, (reference, credentials)) = (Arc::clone(self), wanted.clone());
-        let pull = async move { store.pull_and_sweep(reference, credentials).await };
+        let (store, (reference, shown)) = (Arc::clone(self), wanted.clone());
+        let pull = async move { store.pull_and_sweep(reference, shown).await };
         let pull = pull.boxed().shared();
         if let Some(weak) = pull.downgrade() {
             current.insert(wanted, weak);
@@ -80,10 +86,10 @@ impl ImageStore {
     async fn pull_and_sweep(
         self: Arc<Self>,
         reference: Reference,
-        credentials: Option<Credentials>,
+        shown: Shown,
     ) -> Result<ImageId, PullError> {
         tracing::debug!(image = %reference, "pull begins");
-        let pulled = self.pull_new(&reference, credentials).await;
+        let pulled = self.pull_new(&reference, shown).await;
         let is_full = matches!(&pulled, Err(error) if error.kind() == PullErrorKind::NoSpace);
         let store = Arc::clone(&self);
         // Where space is short, the next try begins anew rather than with what is here.
@@ -100,10 +106,9 @@ impl ImageStore {
     async fn pull_new(
         self: &Arc<Self>,
         reference: &Reference,
-        credentials: Option<Credentials>,
+        shown: Shown,
     ) -> Result<ImageId, PullError> {
-        let transport = self.transport().await?;
-        let session = Session::open(transport, reference, credentials).await?;
+        let session = self.session(reference, shown).await?;
         let (top, manifest, text) = self.manifest(&session, reference).await?;
         let known = self.known_config(&manifest).await;
         let config_bytes = match known {
@@ -216,19 +221,29 @@ impl ImageStore {
             .map(|details| details.config_file)
     }
 
-    async fn transport(self: &Arc<Self>) -> Result<Arc<Transport>, PullError> {
-        let store = Arc::clone(self);
+    async fn session(
+        self: &Arc<Self>,
+        reference: &Reference,
+        shown: Shown,
+    ) -> Result<Session, PullError> {
+        let (store, reference) = (Arc::clone(self), reference.clone());
         blocking(move || {
-            let shared = store.pulls.transport.lock();
-            let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
-            if let Some(transport) = shared.upgrade() {
-                return Ok(transport);
-            }
-            let transport = Arc::new(Transport::new(store.settings())?);
-            *shared = Arc::downgrade(&transport);
-            Ok(transport)
+            let transport = store.transport()?;
+            let folders = &store.settings().hosts_dirs;
+            Session::open(&transport, &reference, &shown, folders)
         })
         .await
+    }
+
+    fn transport(&self) -> Result<Arc<Transport>, PullError> {
+        let shared = self.pulls.transport.lock();
+        let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
+        if let Some(transport) = shared.upgrade() {
+            return Ok(transport);
+        }
+        let transport = Arc::new(Transport::new(self.settings())?);
+        *shared = Arc::downgrade(&transport);
+        Ok(transport)
     }
 }
 

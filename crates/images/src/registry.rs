@@ -1,15 +1,21 @@
 //! The client of registries: connections, credentials, redirects, manifests and blobs.
 //!
-//! A [`Session`] serves one pull. It speaks HTTPS, to registries on loopback and those that the
-//! settings call insecure also with any certificate or plain HTTP, whichever they answer to.
-//! Credentials go to the registry and, where it says so, to its token server; a redirect to another
-//! host is followed without them. Nothing is tried again: back-off is the caller's.
+//! A [`Session`] serves one pull. It asks the hosts that the registry's settings name, one after the
+//! other, and without such settings the registry itself. A host that fails gives way to the next
+//! one; if it can't be reached, for the rest of the pull. Nothing is asked of the same host again:
+//! back-off is the caller's.
+//!
+//! It speaks HTTPS, to registries on loopback and those that the settings call insecure also with any
+//! certificate or plain HTTP, whichever they answer to. Credentials go to the host that asks for them
+//! and, where it says so, to its token server; a redirect to another host is followed without them.
 
 mod answer;
 mod authorize;
 mod body;
 mod challenge;
+mod host;
 mod origin;
+mod peer;
 mod proxy;
 mod redirect;
 mod tls;
@@ -18,21 +24,20 @@ mod transport;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, StatusCode, header};
+use rubelet_base::ErrorChain;
 
-use self::{authorize::Authorizer, origin::Origin, transport::Answer};
+use self::host::Host;
 pub(crate) use self::{body::Body, transport::Transport};
 use crate::{
     Credentials, Digest, PullError, PullErrorKind, Reference,
-    manifest::{Descriptor, MANIFEST_TYPES},
+    hosts::{self, HostSettings},
+    manifest::Descriptor,
 };
 
 /// One pull's view of a registry.
 pub(crate) struct Session {
-    transport: Arc<Transport>,
-    origin: Origin,
-    repository: String,
-    authorizer: Authorizer,
+    registry: String,
+    hosts: Vec<Host>,
 }
 
 /// A manifest or index as the registry gave it.
@@ -42,20 +47,40 @@ pub(crate) struct RawManifest {
     pub(crate) media_type: Option<String>,
 }
 
+/// What a pull shows to hosts that ask.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Shown {
+    pub(crate) credentials: Option<Credentials>,
+    /// Mirrors of the registry may see the credentials, too.
+    pub(crate) to_mirrors: bool,
+}
+
+/// How far the search for one thing is.
+#[derive(Default)]
+pub(crate) struct Search {
+    /// The host that is asked now, or next.
+    at: usize,
+    failed: Vec<(String, PullError)>,
+}
+
 impl Session {
-    /// Finds out how the registry wants to be spoken to, if there is a choice.
-    pub(crate) async fn open(
-        transport: Arc<Transport>,
+    /// Finds out where images of the registry come from. Blocks.
+    pub(crate) fn open(
+        transport: &Arc<Transport>,
         reference: &Reference,
-        credentials: Option<Credentials>,
+        shown: &Shown,
+        folders: &[std::path::PathBuf],
     ) -> Result<Self, PullError> {
-        let origin = transport.origin(reference.api_host()).await?;
-        let scope = format!("repository:{}:pull", reference.repository());
+        let registry = reference.registry();
+        let settings = hosts::of_registry(folders, registry)?;
+        let settings = settings.unwrap_or_else(|| vec![HostSettings::default()]);
+        let hosts = settings.iter().enumerate().map(|(at, host)| {
+            let is_last = at + 1 == settings.len();
+            Host::new(transport, host, reference, shown, is_last)
+        });
         Ok(Self {
-            authorizer: Authorizer::new(credentials, scope),
-            transport,
-            origin,
-            repository: reference.repository().to_owned(),
+            registry: registry.to_owned(),
+            hosts: hosts.collect::<Result<_, _>>()?,
         })
     }
 
@@ -65,32 +90,14 @@ impl Session {
         tag_or_digest: &str,
         expected: Option<&Digest>,
     ) -> Result<RawManifest, PullError> {
-        let path = format!("/v2/{}/manifests/{tag_or_digest}", self.repository);
-        let accept = HeaderValue::from_str(&MANIFEST_TYPES.join(", ")).ok();
-        let answer = self.get(&path, accept).await?;
-        let text = |name| {
-            answer
-                .headers
-                .get(name)
-                .and_then(|value| value.to_str().ok())
-        };
-        let media_type = text(header::CONTENT_TYPE).map(str::to_owned);
-        let claimed = text(header::HeaderName::from_static("docker-content-digest"));
-        let claimed = claimed.and_then(|text| text.parse::<Digest>().ok());
-        let most = self.transport.limits().manifest_bytes;
-        let bytes = answer.body.all(most, "manifest").await?;
-        for digest in expected.into_iter().chain(&claimed) {
-            if !digest.is_of(&bytes) {
-                let message = format!("the manifest that came is not {digest}");
-                return Err(PullError::new(PullErrorKind::Refused, message));
+        let mut search = Search::default();
+        while let Some(host) = self.next(&mut search, expected.is_none()) {
+            match host.manifest(tag_or_digest, expected).await {
+                Ok(manifest) => return Ok(manifest),
+                Err(error) => self.pass_over(&mut search, error),
             }
         }
-        let digest = expected.cloned().unwrap_or_else(|| Digest::of(&bytes));
-        Ok(RawManifest {
-            bytes,
-            digest,
-            media_type,
-        })
+        Err(self.failure(search))
     }
 
     /// All of a small blob, checked.
@@ -106,59 +113,94 @@ impl Session {
             );
             return Err(PullError::new(PullErrorKind::Refused, message));
         }
-        let body = self.blob(descriptor).await?;
-        let bytes = body.all(descriptor.size, "image configuration").await?;
-        if !descriptor.digest.is_of(&bytes) {
-            let message = format!("the blob that came is not {}", descriptor.digest);
-            return Err(PullError::new(PullErrorKind::Refused, message));
+        let mut search = Search::default();
+        while let Some(host) = self.next(&mut search, false) {
+            match host.small_blob(descriptor).await {
+                Ok(bytes) => return Ok(bytes),
+                Err(error) => self.pass_over(&mut search, error),
+            }
         }
-        Ok(bytes)
+        Err(self.failure(search))
     }
 
-    /// A blob, unchecked.
-    pub(crate) async fn blob(&self, descriptor: &Descriptor) -> Result<Body, PullError> {
-        let path = format!("/v2/{}/blobs/{}", self.repository, descriptor.digest);
-        let answer = self.get(&path, None).await?;
-        match answer.body.announced() {
-            Some(length) if length != descriptor.size => {
-                let message = format!(
-                    "the blob {} has {length} bytes, the manifest says {}",
-                    descriptor.digest, descriptor.size
-                );
-                Err(PullError::new(PullErrorKind::Refused, message))
+    /// A blob, unchecked. Whoever finds it to be bad goes on with [`Self::give_way`].
+    pub(crate) async fn blob(
+        &self,
+        descriptor: &Descriptor,
+        search: &mut Search,
+    ) -> Result<Body, PullError> {
+        while let Some(host) = self.next(search, false) {
+            match host.blob(descriptor).await {
+                Ok(body) => return Ok(body),
+                Err(error) => self.pass_over(search, error),
             }
-            _ => Ok(answer.body),
+        }
+        Err(self.failure(std::mem::take(search)))
+    }
+
+    /// The host of a search turned out to be no good. An error if nobody is left to be asked.
+    pub(crate) fn give_way(&self, search: &mut Search, error: PullError) -> Result<(), PullError> {
+        self.pass_over(search, error);
+        match self.next(search, false) {
+            Some(_) => Ok(()),
+            None => Err(self.failure(std::mem::take(search))),
         }
     }
 
-    /// Asks the registry, says who asks when it wants to know, and follows where it leads.
-    async fn get(&self, path: &str, accept: Option<HeaderValue>) -> Result<Answer, PullError> {
-        let url = self.origin.url(path);
-        let mut challenges = 0;
-        loop {
-            let shown = self.authorizer.shown().await;
-            let ask = redirect::Ask {
-                url: url.clone(),
-                accept: accept.clone(),
-                authorization: shown.clone(),
-            };
-            let (answer, is_registry) = redirect::follow(&self.transport, ask).await?;
-            if answer.status.is_success() {
-                return Ok(answer);
-            }
-            // A token may expire during a long pull; two refusals in a row are final.
-            if answer.status == StatusCode::UNAUTHORIZED && is_registry && challenges < 2 {
-                challenges += 1;
-                let asked = (&self.transport, &self.origin);
-                if self
-                    .authorizer
-                    .renew(asked, &answer, shown.as_ref())
-                    .await?
-                {
-                    continue;
+    /// The host that is to be asked now.
+    fn next(&self, search: &mut Search, resolves: bool) -> Option<&Host> {
+        while let Some(host) = self.hosts.get(search.at) {
+            if host.may(resolves) {
+                match host.down() {
+                    None => return Some(host),
+                    Some(error) => search.failed.push((host.name(), error)),
                 }
             }
-            return Err(answer::refusal(&Method::GET, &url, answer).await);
+            search.at += 1;
         }
+        None
+    }
+
+    fn pass_over(&self, search: &mut Search, error: PullError) {
+        if let Some(host) = self.hosts.get(search.at) {
+            if self.hosts.len() > 1 {
+                let (host, error) = (host.name(), ErrorChain(&error));
+                tracing::warn!(registry = self.registry, host, %error, "host of images passed over");
+            }
+            host.note(&error);
+            search.failed.push((host.name(), error));
+        }
+        search.at += 1;
+    }
+
+    /// What to say when nobody gave what was searched for: what each host said. The last one has the
+    /// say in what it means.
+    fn failure(&self, search: Search) -> PullError {
+        let mut failed = search.failed;
+        let Some((name, last)) = failed.pop() else {
+            let message = format!(
+                "no host of {} may be asked for it: each has capabilities without it",
+                self.registry
+            );
+            return PullError::new(PullErrorKind::Internal, message);
+        };
+        if self.hosts.len() == 1 {
+            return last;
+        }
+        let kind = last.kind();
+        failed.push((name, last));
+        let said = failed.iter().map(|(name, error)| {
+            let text = ErrorChain(error).to_string();
+            match text.contains(name.as_str()) {
+                true => text,
+                false => format!("{name}: {text}"),
+            }
+        });
+        let said: Vec<String> = said.collect();
+        let message = format!(
+            "none of the hosts that were asked gives it: {}",
+            said.join("; ")
+        );
+        PullError::new(kind, message)
     }
 }

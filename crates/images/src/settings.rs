@@ -12,6 +12,9 @@ pub struct ImageSettings {
     pub insecure_registries: Vec<String>,
     /// Further certificate authorities for all registries, beside those of the system: a PEM file.
     pub authorities: Option<PathBuf>,
+    /// Folders with a folder of each registry, in which a `hosts.toml` says which mirrors are asked
+    /// before it. Of several the first one that has a folder for a registry counts.
+    pub hosts_dirs: Vec<PathBuf>,
     /// How registries are reached.
     pub proxy: Proxy,
     /// What images are chosen for.
@@ -27,6 +30,7 @@ impl Default for ImageSettings {
         Self {
             insecure_registries: Vec::new(),
             authorities: None,
+            hosts_dirs: Vec::new(),
             proxy: Proxy::Environment,
             platform: Platform::host(),
             pinned: Vec::new(),
@@ -59,6 +63,10 @@ pub struct Limits {
     pub parallel_layers: usize,
     /// Time to connect, TLS included.
     pub connect: Duration,
+    /// The same for a host after which others can be asked.
+    pub mirror_connect: Duration,
+    /// Time in which such a host must begin to answer, other than with a blob.
+    pub mirror_answer: Duration,
     /// Time without a byte after which a download is given up.
     pub idle: Duration,
     /// Time in which a download must get on by a part that is worth the wait; zero is for ever.
@@ -77,6 +85,8 @@ impl Default for Limits {
             layers: 250,
             parallel_layers: 3,
             connect: Duration::from_secs(30),
+            mirror_connect: Duration::from_secs(5),
+            mirror_answer: Duration::from_secs(15),
             idle: Duration::from_secs(60),
             progress: Duration::from_secs(5 * 60),
             unpack: crate::unpack::UnpackLimits::default(),

@@ -105,12 +105,31 @@ impl TestServer {
         tls: bool,
         handler: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
     ) -> Self {
+        Self::start_on(tls.then(|| acceptor(None)), handler).await
+    }
+
+    /// One that wants a certificate of its clients. Yields that, and its key.
+    pub(crate) async fn start_mutual(
+        handler: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
+    ) -> (Self, (String, String)) {
+        let made = rcgen::generate_simple_self_signed(["client.test".to_owned()]).unwrap();
+        let client = (pem(made.cert.der()), key_pem(&made.signing_key));
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(made.cert.der().clone()).unwrap();
+        let server = Self::start_on(Some(acceptor(Some(roots))), handler).await;
+        (server, client)
+    }
+
+    async fn start_on(
+        tls: Option<(TlsAcceptor, String)>,
+        handler: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
         let handler: Arc<Handler> = Arc::new(handler);
         let (stop, mut stopped) = oneshot::channel::<()>();
-        let (acceptor, certificate) = tls.then(acceptor).unzip();
+        let (acceptor, certificate) = tls.unzip();
         let log = Arc::clone(&asked);
         tokio::spawn(async move {
             loop {
@@ -157,25 +176,44 @@ impl TestServer {
     }
 }
 
-fn acceptor() -> (TlsAcceptor, String) {
+fn acceptor(clients: Option<rustls::RootCertStore>) -> (TlsAcceptor, String) {
     let made =
         rcgen::generate_simple_self_signed(["localhost".to_owned(), "registry.test".to_owned()])
             .unwrap();
     let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
+    let config = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
+        .unwrap();
+    let config = match clients {
+        None => config.with_no_client_auth(),
+        Some(roots) => {
+            let verifier = rustls::server::WebPkiClientVerifier::builder_with_provider(
+                Arc::new(roots),
+                provider,
+            );
+            config.with_client_cert_verifier(verifier.build().unwrap())
+        }
+    };
+    let config = config
         .with_single_cert(vec![made.cert.der().clone()], key)
         .unwrap();
     (TlsAcceptor::from(Arc::new(config)), pem(made.cert.der()))
 }
 
 fn pem(der: &[u8]) -> String {
+    armored("CERTIFICATE", der)
+}
+
+/// A key as a file has it.
+pub(crate) fn key_pem(key: &rcgen::KeyPair) -> String {
+    armored("PRIVATE KEY", &key.serialize_der())
+}
+
+fn armored(what: &str, der: &[u8]) -> String {
     use base64::Engine as _;
     let text = base64::engine::general_purpose::STANDARD.encode(der);
-    format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
+    format!("-----BEGIN {what}-----\n{text}\n-----END {what}-----\n")
 }
 
 /// A proxy that leads to `server`, whatever it is asked for. Yields what it was asked for.

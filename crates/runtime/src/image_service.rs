@@ -149,6 +149,8 @@ impl Images {
         let request = PullRequest {
             image: &image,
             auth,
+            // Credentials for a server by name are for nobody else.
+            auth_for_mirrors: fields.server_address.is_empty(),
         };
         let id = self
             .0

@@ -169,7 +169,7 @@ impl Embedded {
     pub fn flags(&self) -> Vec<OsString> {
         let cgroup = format!("{}/{SHIMS}", self.scratch.cgroup_root());
         let cni_bin = format!("{},{}", self.cni_bin_dir().display(), packages::CNI_PLUGINS);
-        let flags: [(&str, OsString); 8] = [
+        let flags: [(&str, OsString); 9] = [
             ("--runtime-root-dir", self.root_dir().into()),
             ("--runtime-run-dir", self.run_dir().into()),
             ("--runtime-bridge", self.scratch.bridge().into()),
@@ -178,6 +178,10 @@ impl Embedded {
             ("--runtime-cni-conf-dir", self.cni_conf_dir().into()),
             ("--runtime-cni-bin-dirs", cni_bin.into()),
             ("--runtime-cdi-spec-dirs", self.cdi_spec_dir().into()),
+            (
+                "--runtime-registry-hosts-dirs",
+                self.scratch.registry_hosts_dir().into(),
+            ),
         ];
         flags
             .into_iter()

@@ -25,6 +25,9 @@ pub(crate) const MARKER: &str = "RUBELET_TESTBED";
 /// How the names of bridges begin.
 pub(crate) const BRIDGE_PREFIX: &str = "rblt";
 
+/// The folder in which runtimes look for `hosts.toml` files of registries.
+pub(crate) const REGISTRY_HOSTS: &str = "certs.d";
+
 const OWNER_FILE: &str = "owner";
 const OCTET_FILE: &str = "octet";
 
@@ -106,6 +109,12 @@ impl Scratch {
         let mut command = Command::new(program);
         command.env(MARKER, &self.tag);
         command
+    }
+
+    /// The folder in which the runtime looks for mirrors of registries; not there at first.
+    #[must_use]
+    pub fn registry_hosts_dir(&self) -> PathBuf {
+        self.dir.join(REGISTRY_HOSTS)
     }
 
     /// A folder inside this one, created if missing.

@@ -4,6 +4,7 @@ use std::net::TcpListener;
 
 use anyhow::{Context, Result};
 use rubelet_testbed::manifest::{pod, waiting, with};
+use rubelet_testbed::runtime::Kind;
 use rubelet_testbed::status::{container, is_ready, restarts, waits_for};
 use rubelet_testbed::{Node, Registry, images};
 use serde_json::{Value, json};
@@ -156,5 +157,42 @@ fn an_image_is_pulled_when_the_policy_asks_for_it() -> Result<()> {
         is_ready(&node.pod("pull-always")?.context("the pod is shown")?),
         "what runs needs no registry"
     );
+    Ok(())
+}
+
+#[test]
+fn a_mirror_stands_in_for_a_registry_that_is_away() -> Result<()> {
+    let node = Node::shared()?;
+    let mirror = Registry::start()?;
+    // Nobody listens on port 1 and port 2.
+    let hosts = format!(
+        "server = \"http://127.0.0.1:1\"\n[host.\"http://127.0.0.1:2\"]\n[host.\"http://{}\"]\n",
+        mirror.image("").trim_end_matches('/')
+    );
+    let folder = node.scratch().registry_hosts_dir().join("registry.invalid");
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join("hosts.toml"), hosts)?;
+    let image = "registry.invalid/rubelet/mirrored:1";
+    node.apply(&of("mirrored", image, "Always"))?;
+    let seen = node.wait_ready("mirrored")?;
+    let status = container(&seen, "main");
+    assert_eq!(status["image"], image);
+    let id = status["imageID"].as_str().unwrap_or_default();
+    assert!(id.starts_with("registry.invalid/rubelet/mirrored@"), "{id}");
+    assert_eq!(mirror.pulls(), 1);
+
+    drop(mirror);
+    node.apply(&of("mirrored-not", image, "Always"))?;
+    let message = wait_reason(&node, "mirrored-not", "ErrImagePull")?;
+    assert!(
+        message.contains("connection refused") || message.contains("Connection refused"),
+        "{message}"
+    );
+    if node.runtime().kind() == Kind::Embedded {
+        assert!(
+            message.contains("127.0.0.1:1 ") && message.contains("127.0.0.1:2 "),
+            "{message}"
+        );
+    }
     Ok(())
 }

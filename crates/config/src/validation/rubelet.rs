@@ -47,6 +47,8 @@ fn runtime(options: &EmbeddedRuntime) -> Verdict {
     );
     let devices = options.cdi_spec_dirs.iter();
     let folders = folders.chain(devices.map(|dir| ("rubelet.runtime.cdiSpecDirs", dir)));
+    let hosts = options.registry_hosts_dirs.iter();
+    let folders = folders.chain(hosts.map(|dir| ("rubelet.runtime.registryHostsDirs", dir)));
     for (field, path) in folders {
         if !is_absolute(path) {
             return broken(

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::{
     Digest, ImageStore, PullError, PullErrorKind,
     manifest::Descriptor,
-    registry::{Body, Session},
+    registry::{Body, Search, Session},
     store::LayerHold,
 };
 
@@ -36,8 +36,14 @@ impl ImageStore {
         if hold.add(&diff_id) {
             return Ok(hold);
         }
-        let body = session.blob(&descriptor).await?;
-        self.download(body, descriptor, diff_id).await
+        let mut search = Search::default();
+        loop {
+            let body = session.blob(&descriptor, &mut search).await?;
+            match self.download(body, &descriptor, diff_id.clone()).await {
+                Err(error) if is_the_hosts(&error) => session.give_way(&mut search, error)?,
+                done => return done,
+            }
+        }
     }
 
     fn turn(&self, diff_id: &Digest) -> Arc<tokio::sync::Mutex<()>> {
@@ -55,7 +61,7 @@ impl ImageStore {
     async fn download(
         self: &Arc<Self>,
         mut body: Body,
-        descriptor: Descriptor,
+        descriptor: &Descriptor,
         diff_id: Digest,
     ) -> Result<LayerHold, PullError> {
         let (chunks, queue) = mpsc::channel(QUEUE);
@@ -79,7 +85,7 @@ impl ImageStore {
             let message = "no thread can be made to unpack a layer";
             PullError::because(PullErrorKind::Internal, message, error)
         })?;
-        let sent = send(&mut body, &descriptor, &chunks).await;
+        let sent = send(&mut body, descriptor, &chunks).await;
         // Without its last word, the thread knows that the download was cut off.
         drop(chunks);
         let taken = answered.await.unwrap_or_else(|_| {
@@ -90,6 +96,14 @@ impl ImageStore {
         sent?;
         taken
     }
+}
+
+/// Whether another host may do better.
+fn is_the_hosts(error: &PullError) -> bool {
+    matches!(
+        error.kind(),
+        PullErrorKind::Unavailable | PullErrorKind::Refused
+    )
 }
 
 /// A part of a download.

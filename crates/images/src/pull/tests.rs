@@ -14,6 +14,7 @@ use crate::{
 };
 
 mod auth;
+mod mirrors;
 
 /// The tag `1` leads to an index, `plain` to the manifest for this machine.
 fn content() -> Content {
@@ -38,7 +39,13 @@ fn content() -> Content {
 }
 
 async fn pull(store: &Arc<ImageStore>, image: &str) -> Result<ImageId, PullError> {
-    store.pull(PullRequest { image, auth: None }).await
+    store
+        .pull(PullRequest {
+            image,
+            auth: None,
+            auth_for_mirrors: true,
+        })
+        .await
 }
 
 fn text(error: &PullError) -> String {

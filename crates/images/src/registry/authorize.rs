@@ -1,7 +1,5 @@
 //! Saying who asks: nothing, a user with a password, or a token of the registry's token server.
 
-use std::sync::Arc;
-
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, header};
@@ -13,7 +11,8 @@ use super::{
     answer,
     challenge::{self, Challenge},
     origin::{self, Origin},
-    transport::{Answer, Transport, unsent},
+    peer::Peer,
+    transport::{Answer, unsent},
 };
 use crate::{Credentials, PullError, PullErrorKind};
 
@@ -59,7 +58,7 @@ impl Authorizer {
     /// Answers the challenge of `refused`, which was sent `shown`. `false` if there is no answer.
     pub(super) async fn renew(
         &self,
-        asked: (&Arc<Transport>, &Origin),
+        asked: (&Peer, &Origin),
         refused: &Answer,
         shown: Option<&HeaderValue>,
     ) -> Result<bool, PullError> {
@@ -105,7 +104,7 @@ impl Authorizer {
     /// be as safe as the registry is.
     async fn token(
         &self,
-        (transport, registry): (&Arc<Transport>, &Origin),
+        (peer, registry): (&Peer, &Origin),
         realm: &str,
         service: Option<&str>,
         scope: &str,
@@ -149,7 +148,7 @@ impl Authorizer {
         };
         let request = made.map_err(|error| unsent(server.authority(), error))?;
         let method = request.method().clone();
-        let answer = transport.send(request).await?;
+        let answer = peer.send(request, peer.patience(false)).await?;
         // A redirect is not followed: nobody needs one, and it would show the credentials around.
         if !answer.status.is_success() {
             return Err(refused(&method, realm, answer).await);
@@ -183,7 +182,7 @@ fn secret(text: &str) -> Option<HeaderValue> {
 }
 
 /// `key=value&…`, as forms and queries have it.
-fn encode(fields: &[(&str, &str)]) -> String {
+pub(super) fn encode(fields: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (key, value) in fields {
         if !text.is_empty() {

@@ -1,6 +1,6 @@
 //! Following redirects, without showing credentials to anybody else.
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, header};
@@ -8,7 +8,8 @@ use http_body_util::Full;
 
 use super::{
     origin,
-    transport::{Answer, Transport, unsent},
+    peer::Peer,
+    transport::{Answer, unsent},
 };
 use crate::{PullError, PullErrorKind};
 
@@ -20,13 +21,12 @@ pub(super) struct Ask {
     pub(super) url: String,
     pub(super) accept: Option<HeaderValue>,
     pub(super) authorization: Option<HeaderValue>,
+    /// How long each answer may take.
+    pub(super) patience: Duration,
 }
 
 /// The last answer, and whether it is from where the first one was asked.
-pub(super) async fn follow(
-    transport: &Arc<Transport>,
-    mut ask: Ask,
-) -> Result<(Answer, bool), PullError> {
+pub(super) async fn follow(peer: &Peer, mut ask: Ask) -> Result<(Answer, bool), PullError> {
     let (_, start) = origin::parse(&ask.url, "the address of the registry")?;
     let mut here = start.clone();
     for _ in 0..=MAX_REDIRECTS {
@@ -38,8 +38,8 @@ pub(super) async fn follow(
             request = request.header(header::AUTHORIZATION, authorization);
         }
         let request = request.body(Full::<Bytes>::default());
-        let answer = transport.send(request.map_err(|error| unsent(here.authority(), error))?);
-        let answer = answer.await?;
+        let request = request.map_err(|error| unsent(here.authority(), error))?;
+        let answer = peer.send(request, ask.patience).await?;
         if !matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308) {
             return Ok((answer, here == start));
         }
@@ -52,7 +52,7 @@ pub(super) async fn follow(
             })?;
         let url = resolve(&ask.url, location);
         let (_, next) = origin::parse(&url, "where the registry sends")?;
-        if here.https && !next.https && !transport.is_insecure(next.authority()) {
+        if here.https && !next.https && !peer.is_insecure(next.authority()) {
             let message = format!(
                 "{} sends from HTTPS to plain HTTP at {}, which is refused",
                 here.authority(),

@@ -1,7 +1,7 @@
 //! Connections to registries, token servers and storage, shared by the pulls that go on. Made when
 //! the first one begins and given up with the last one, so that an idle node has none.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, sync::PoisonError, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
@@ -12,15 +12,16 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 use rubelet_base::ErrorChain;
+use rustls::RootCertStore;
 use tokio::{sync::Mutex, time::timeout};
 
 use super::{
     body::Body,
     origin::{Origin, host_of, is_loopback},
     proxy::Route,
-    tls,
+    tls::{self, Identity},
 };
-use crate::{ImageSettings, Limits, PullError, PullErrorKind};
+use crate::{ImageSettings, Limits, Proxy, PullError, PullErrorKind, hosts::HostSettings};
 
 type HttpClient = Client<HttpsConnector<Route>, Full<Bytes>>;
 
@@ -28,23 +29,32 @@ type HttpClient = Client<HttpsConnector<Route>, Full<Bytes>>;
 const IDLE: Duration = Duration::from_secs(15);
 /// How much of an answer waits to be read, in bytes.
 const READ_BUFFER: usize = 64 * 1024;
-/// A plain server may wait for the end of what it takes for a line.
-const TLS_OR_NOT: Duration = Duration::from_secs(5);
 const USER_AGENT: HeaderValue =
     HeaderValue::from_static(concat!("rubelet/", env!("CARGO_PKG_VERSION")));
 
+/// What all pulls that go on share.
 pub(crate) struct Transport {
-    checked: HttpClient,
-    /// Takes any certificate.
-    any: HttpClient,
+    /// The authorities that are believed.
+    roots: RootCertStore,
+    /// For registries of which nothing is said.
+    clients: Clients,
     insecure: Vec<String>,
+    proxy: Proxy,
     limits: Limits,
     /// How registries with a choice are spoken to: a lock each, so that one that is slow to answer
     /// keeps nobody else waiting.
     origins: std::sync::Mutex<HashMap<String, Known>>,
 }
 
-type Known = std::sync::Arc<Mutex<Option<Origin>>>;
+pub(super) type Known = std::sync::Arc<Mutex<Option<Origin>>>;
+
+/// Connections under the same rules.
+#[derive(Clone)]
+pub(super) struct Clients {
+    checked: HttpClient,
+    /// Takes any certificate.
+    any: HttpClient,
+}
 
 /// The head of an answer; the body is still to come.
 pub(super) struct Answer {
@@ -57,26 +67,12 @@ impl Transport {
     /// Reads the certificate authorities. Blocks.
     pub(crate) fn new(settings: &ImageSettings) -> Result<Self, PullError> {
         let limits = settings.limits;
-        let client = |tls| {
-            let mut tcp = HttpConnector::new();
-            tcp.enforce_http(false);
-            tcp.set_nodelay(true);
-            tcp.set_connect_timeout(Some(limits.connect));
-            let https = HttpsConnectorBuilder::new()
-                .with_tls_config(tls)
-                .https_or_http()
-                .enable_http1()
-                .wrap_connector(Route::new(tcp, &settings.proxy));
-            Client::builder(TokioExecutor::new())
-                .pool_timer(TokioTimer::new())
-                .pool_idle_timeout(IDLE)
-                .http1_max_buf_size(READ_BUFFER)
-                .build(https)
-        };
+        let roots = tls::roots(settings.authorities.as_deref())?;
         Ok(Self {
-            checked: client(tls::checked(settings.authorities.as_deref())?),
-            any: client(tls::any()),
+            clients: Clients::new(roots.clone(), None, &settings.proxy, limits.connect),
+            roots,
             insecure: settings.insecure_registries.clone(),
+            proxy: settings.proxy.clone(),
             limits,
             origins: std::sync::Mutex::default(),
         })
@@ -88,57 +84,83 @@ impl Transport {
 
     /// Whether plain HTTP and any certificate will do.
     pub(super) fn is_insecure(&self, authority: &str) -> bool {
-        let host = host_of(authority);
-        let mut named = self.insecure.iter();
-        is_loopback(authority) || named.any(|name| name == authority || name == host)
+        is_loopback(authority) || self.is_called_insecure(authority)
     }
 
-    /// How the registry at `authority` wants to be spoken to.
-    pub(super) async fn origin(&self, authority: &str) -> Result<Origin, PullError> {
-        let https = Origin::new(true, authority);
-        if !self.is_insecure(authority) {
-            return Ok(https);
+    /// Whether the settings say so.
+    pub(super) fn is_called_insecure(&self, authority: &str) -> bool {
+        let host = host_of(authority);
+        let mut named = self.insecure.iter();
+        named.any(|name| name == authority || name == host)
+    }
+
+    /// What is known of how the registry at `authority` is spoken to.
+    pub(super) fn known(&self, authority: &str) -> Known {
+        let origins = self.origins.lock();
+        let mut origins = origins.unwrap_or_else(PoisonError::into_inner);
+        origins.entry(authority.to_owned()).or_default().clone()
+    }
+
+    /// Connections to a host. Reads the certificates that its settings name; blocks.
+    pub(super) fn clients(
+        &self,
+        settings: &HostSettings,
+        connect: Duration,
+    ) -> Result<Clients, PullError> {
+        let is_usual = settings.authorities.is_empty() && settings.client.is_none();
+        if is_usual && connect == self.limits.connect {
+            return Ok(self.clients.clone());
         }
-        let known = {
-            let mut origins = self.origins.lock();
-            let origins = origins.as_mut();
-            let Ok(origins) = origins else {
-                return Ok(https);
-            };
-            origins.entry(authority.to_owned()).or_default().clone()
+        let mut roots = self.roots.clone();
+        for file in &settings.authorities {
+            tls::add_named(&mut roots, file)?;
+        }
+        let identity = settings.client.as_ref().map(tls::identity).transpose()?;
+        Ok(Clients::new(roots, identity.as_ref(), &self.proxy, connect))
+    }
+}
+
+impl Clients {
+    fn new(
+        roots: RootCertStore,
+        identity: Option<&Identity>,
+        proxy: &Proxy,
+        connect: Duration,
+    ) -> Self {
+        let client = |tls| {
+            let mut tcp = HttpConnector::new();
+            tcp.enforce_http(false);
+            tcp.set_nodelay(true);
+            tcp.set_connect_timeout(Some(connect));
+            let https = HttpsConnectorBuilder::new()
+                .with_tls_config(tls)
+                .https_or_http()
+                .enable_http1()
+                .wrap_connector(Route::new(tcp, proxy));
+            Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(IDLE)
+                .http1_max_buf_size(READ_BUFFER)
+                .build(https)
         };
-        let mut known = known.lock().await;
-        if let Some(origin) = &*known {
-            return Ok(origin.clone());
+        Self {
+            checked: client(tls::checked(roots, identity)),
+            any: client(tls::any(identity)),
         }
-        let probe = |url: String| async move {
-            let request = Request::get(url).body(Full::default());
-            let request = request.map_err(|error| unsent(authority, error))?;
-            self.send(request).await.map(drop)
-        };
-        let speaks_tls = timeout(TLS_OR_NOT, probe(https.url("/v2/"))).await;
-        if matches!(speaks_tls, Ok(Ok(()))) {
-            return Ok(known.insert(https).clone());
-        }
-        let plain = Origin::new(false, authority);
-        probe(plain.url("/v2/")).await?;
-        Ok(known.insert(plain).clone())
     }
 
     /// Sends a request and waits for the head of the answer.
     pub(super) async fn send(
         &self,
         mut request: Request<Full<Bytes>>,
+        takes_any: bool,
+        patience: Duration,
+        limits: &Limits,
     ) -> Result<Answer, PullError> {
         let authority = request.uri().authority().map(ToString::to_string);
         let authority = authority.unwrap_or_default();
-        let client = if self.is_insecure(&authority) {
-            &self.any
-        } else {
-            &self.checked
-        };
+        let client = if takes_any { &self.any } else { &self.checked };
         request.headers_mut().insert(header::USER_AGENT, USER_AGENT);
-        let patience = self.limits.connect + self.limits.idle;
         let sent = timeout(patience, client.request(request)).await;
         let sent = sent.map_err(|_| {
             let message = format!("{authority} did not answer within {} s", patience.as_secs());
@@ -152,7 +174,7 @@ impl Transport {
         Ok(Answer {
             status: head.status,
             headers: head.headers,
-            body: Body::new(body, &self.limits, authority),
+            body: Body::new(body, limits, authority),
         })
     }
 }

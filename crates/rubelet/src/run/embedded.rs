@@ -49,6 +49,7 @@ pub(crate) fn settings(options: &Options, cgroup_driver: &str) -> anyhow::Result
     images.authorities = Some(&options.registry_authorities)
         .filter(|path| !path.is_empty())
         .map(Into::into);
+    images.hosts_dirs = options.registry_hosts_dirs.iter().map(Into::into).collect();
     images.limits.progress = options.image_pull_progress_timeout;
     Ok(settings)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::packages::RUNC;
-use crate::scratch::Scratch;
+use crate::scratch::{REGISTRY_HOSTS, Scratch};
 
 use super::HostPorts;
 
@@ -36,6 +36,8 @@ fn form_3(Layout { dir, snapshotter }: Layout<'_>) -> String {
 snapshotter = '{snapshotter}'
 [{images}.pinned_images]
 sandbox = '{SANDBOX_IMAGE}'
+[{images}.registry]
+config_path = '{dir}/{REGISTRY_HOSTS}'
 [{runtime}]
 restrict_oom_score_adj = true
 disable_apparmor = true
@@ -64,6 +66,8 @@ restrict_oom_score_adj = true
 disable_apparmor = true
 netns_mounts_under_state_dir = true
 sandbox_image = '{SANDBOX_IMAGE}'
+[{cri}.registry]
+config_path = '{dir}/{REGISTRY_HOSTS}'
 [{cri}.cni]
 bin_dir = '{dir}/cni/bin'
 conf_dir = '{dir}/cni/conf'

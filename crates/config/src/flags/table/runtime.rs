@@ -22,6 +22,11 @@ pub(super) const FLAGS: &[Flag] = &[
         Duration,
         "rubelet.runtime.imagePullProgressTimeout",
     ),
+    field(
+        "runtime-registry-hosts-dirs",
+        List,
+        "rubelet.runtime.registryHostsDirs",
+    ),
     field("runtime-root-dir", Text, "rubelet.runtime.rootDir"),
     field("runtime-run-dir", Text, "rubelet.runtime.runDir"),
     field("runtime-socket", Text, "rubelet.runtime.socket"),

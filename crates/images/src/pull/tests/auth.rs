@@ -21,6 +21,7 @@ async fn pull_as(
         .pull(PullRequest {
             image: &image,
             auth,
+            auth_for_mirrors: true,
         })
         .await
 }
@@ -267,6 +268,7 @@ async fn other_registries_are_checked_and_may_be_behind_a_proxy() {
     let request = || PullRequest {
         image: "registry.test/team/app:1",
         auth: None,
+        auth_for_mirrors: true,
     };
     let strict = ImageStore::open(&dir.path().join("strict"), settings.clone())
         .await
