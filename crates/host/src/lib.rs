@@ -6,7 +6,7 @@
 //! - [`netlink`], [`netns`]: interfaces, addresses, routes; network namespaces. [`nft`]: address
 //!   translation.
 //! - [`systemd`]: scopes, for the cgroup driver of that name.
-//! - [`lock`]: one process for one folder.
+//! - [`lock`]: one process for one folder. [`net_lock`]: one for one name in a network namespace.
 //! - [`suspend`]: how long the machine slept.
 //! - [`process_group`]: ends a program with what it started. [`init_process`]: a descriptor for the
 //!   init process of a container.
@@ -23,6 +23,7 @@ pub mod lock;
 pub mod machine;
 pub mod mount;
 pub mod mountinfo;
+pub mod net_lock;
 pub mod netlink;
 pub mod netns;
 pub mod nft;

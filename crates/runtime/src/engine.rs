@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use rubelet_base::cgroup::CgroupPath;
 use rubelet_cni::PodNetwork;
 use rubelet_cri::{ContainerEvent, v1::ContainerEventType};
-use rubelet_host::{CgroupFs, Removal};
+use rubelet_host::{CgroupFs, Removal, net_lock::NetLock};
 use rubelet_images::ImageStore;
 use rubelet_runtime_plan::{
     host::HostFacts,
@@ -58,6 +58,8 @@ pub(crate) struct Engine {
     pub(crate) paths: Arc<HostPaths>,
     /// Ends with the runtime.
     pub(crate) _ownership: [Ownership; 2],
+    /// Likewise.
+    pub(crate) _bridge: Option<NetLock>,
 }
 
 impl Engine {

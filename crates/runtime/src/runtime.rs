@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use rubelet_base::ErrorChain;
 use rubelet_cri::{CriResult, ImageLoader, ImageService, v1};
-use rubelet_host::{CgroupFs, Machine};
+use rubelet_host::{CgroupFs, Machine, net_lock::NetLock};
 use rubelet_images::ImageStore;
 use tokio::sync::Semaphore;
 
@@ -45,7 +45,7 @@ pub struct StoredImages {
 /// Why the runtime can't start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Another runtime uses the same root or run folder.
+    /// Another runtime uses the same root, run folder or bridge.
     #[error(transparent)]
     Locked(OwnershipError),
     /// The lock can't be taken.
@@ -81,6 +81,7 @@ impl EmbeddedRuntime {
         make(&layout)?;
         // Two runtimes that share either folder would take each other's pods for leftovers.
         let ownership = [own(layout.root())?, own(layout.run())?];
+        let bridge = own_bridge(&settings.network.bridge_name).await?;
         let looked = {
             let (layout, settings) = (layout.clone(), settings.clone());
             tokio::task::spawn_blocking(move || look(&layout, &settings))
@@ -101,6 +102,7 @@ impl EmbeddedRuntime {
             filters: Default::default(),
             paths: Default::default(),
             _ownership: ownership,
+            _bridge: bridge,
             layout,
             settings,
         });
@@ -156,9 +158,18 @@ fn make(layout: &Layout) -> Result<(), StartError> {
 /// Takes the lock of a folder. Short enough for any thread.
 fn own(folder: &Path) -> Result<Ownership, StartError> {
     ownership::take(folder, &folder.join("lock")).map_err(|error| match error {
-        OwnershipError::Taken { .. } => StartError::Locked(error),
+        OwnershipError::Taken { .. } | OwnershipError::Bridge { .. } => StartError::Locked(error),
         OwnershipError::File { .. } => StartError::Lock(error),
     })
+}
+
+/// Takes the bridge. With a CNI configuration, too: without pods on it a start takes it away.
+async fn own_bridge(name: &str) -> Result<Option<NetLock>, StartError> {
+    let name = name.to_owned();
+    let taken = tokio::task::spawn_blocking(move || ownership::take_bridge(&name)).await;
+    taken
+        .map_err(|error| StartError::Host(error.to_string()))?
+        .map_err(StartError::Locked)
 }
 
 /// What the start has to know of the machine.

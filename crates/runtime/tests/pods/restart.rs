@@ -85,10 +85,22 @@ pub(crate) async fn another_runtime_on_the_machine_leaves_the_pods_alone(fixture
     start(&first, &container).await;
     let before = status(&first, &container).await;
 
-    // Folders of its own, and everything else as somebody has it who gives no other options.
+    // Folders of its own are not enough: both would make and remove the same bridge and rules.
     let mut settings = fixture.settings.clone();
     settings.root = settings.root.join("../beside/root");
     settings.run = settings.run.join("../beside/run");
+    let refused = EmbeddedRuntime::start(settings.clone())
+        .await
+        .err()
+        .unwrap();
+    let words = format!(
+        "another runtime (process {}) keeps the pods' bridge {}",
+        std::process::id(),
+        settings.network.bridge_name
+    );
+    assert!(refused.to_string().starts_with(&words), "{refused}");
+
+    settings.network.bridge_name = "rbtpods2".to_owned();
     let second = EmbeddedRuntime::start(settings).await.unwrap();
     second.shutdown().await;
 
