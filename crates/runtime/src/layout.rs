@@ -26,12 +26,13 @@ impl Layout {
     /// Makes the folders that must be there before anything else.
     pub(crate) fn make(&self) -> Result<(), (PathBuf, io::Error)> {
         let dirs = [
-            self.root.clone(),
             self.sandbox_records(),
             self.container_records(),
-            self.run.clone(),
             self.sandboxes(),
         ];
+        for dir in [&self.root, &self.run] {
+            own_dir(dir).map_err(|error| (dir.clone(), error))?;
+        }
         for dir in dirs {
             private_dir(&dir).map_err(|error| (dir, error))?;
         }
@@ -117,10 +118,44 @@ impl SandboxDir {
     }
 }
 
+/// Makes a folder that only root may enter. Its parents are for everybody: other things may be in them,
+/// such as the agent's socket, which may have a group.
+fn own_dir(dir: &Path) -> io::Result<()> {
+    if let Some(parent) = dir.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    private_dir(dir)
+}
+
 /// Makes a folder with its parents that only root may enter.
 pub(crate) fn private_dir(dir: &Path) -> io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn mode(dir: &Path) -> u32 {
+        fs::metadata(dir).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn the_runtimes_folders_are_private_and_those_above_are_not() {
+        let dir = tempfile::Builder::new()
+            .prefix("rubelet-t")
+            .tempdir()
+            .unwrap();
+        let usual = dir.path().join("usual");
+        fs::create_dir(&usual).unwrap();
+        let (root, run) = (dir.path().join("lib/root"), dir.path().join("above/run"));
+        Layout::new(&root, &run).make().unwrap();
+        assert_eq!(mode(&dir.path().join("above")), mode(&usual));
+        assert_eq!((mode(&root), mode(&run)), (0o700, 0o700));
+    }
 }
