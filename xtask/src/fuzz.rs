@@ -27,9 +27,10 @@ const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-leve
     -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
 
-/// Runs `$@` without a network and with nothing that it could write but `$0` and a `/tmp` of its
-/// own: what is fuzzed runs as root.
-const CAGE: &str = "mount --bind \"$0\" \"$0\" && mount -t tmpfs -o size=256m none /tmp && \
+/// Runs `$@` without a network and with nothing that it could write but `$0`, in which `$TMPDIR` is
+/// in memory: what is fuzzed runs as root. The checkout, and `$0` with it, may be below `/tmp`.
+const CAGE: &str = "mount --bind /tmp /tmp && mount --bind \"$0\" \"$0\" && \
+    mount -t tmpfs -o size=256m none \"$TMPDIR\" && mount -o remount,bind,ro /tmp && \
     mount -o remount,bind,ro / && exec \"$@\"";
 
 /// What was asked for on the command line.
@@ -150,11 +151,13 @@ fn one(
     let kept = root.join("fuzz/corpus").join(target);
     let found = place.join("found").join(target);
     let artifacts = place.join("artifacts").join(target);
-    for dir in [&found, &artifacts] {
+    let temporary = place.join("tmp");
+    for dir in [&found, &artifacts, &temporary] {
         std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     }
     let mut command = Command::new("unshare");
     command
+        .env("TMPDIR", &temporary)
         .args([
             "--mount",
             "--propagation",
