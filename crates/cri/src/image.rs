@@ -52,6 +52,10 @@ pub trait ImageService: Send + Sync + 'static {
 /// name that is given, and the image only with its last one. Others do not know it.
 pub const ONE_NAME: &str = "rubelet.dev/one-name";
 
+/// Annotation of the image in `PullImageRequest` by which a runtime of our own pulls it for another
+/// platform, `os/architecture[/variant]`. Others do not know it.
+pub const PLATFORM: &str = "rubelet.dev/platform";
+
 /// What a runtime of our own can do with images beyond the CRI: take them from a file.
 #[async_trait]
 pub trait ImageLoader: Send + Sync + 'static {

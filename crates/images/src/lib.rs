@@ -48,7 +48,7 @@ pub use digest::Digest;
 pub use error::{LoadError, OpenError, PullError, PullErrorKind, StoreError};
 pub use image::{Image, ImageDetails, ImageId};
 pub use load::{LoadRequest, Loaded};
-pub use platform::Platform;
+pub use platform::{Platform, PlatformError};
 pub use pull::PullRequest;
 pub use reference::Reference;
 pub use settings::{ImageSettings, Limits, Proxy};

@@ -1,11 +1,11 @@
 //! For which machine an image is, and which of an index's images fits this one best.
 
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
 /// Operating system and processor, in Go's names as OCI uses them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Platform {
     /// Operating system: `linux`.
@@ -116,6 +116,44 @@ fn x86_level() -> &'static str {
     ""
 }
 
+/// A text that names no platform.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no platform; write OS/ARCHITECTURE or OS/ARCHITECTURE/VARIANT, such as linux/arm64"
+)]
+pub struct PlatformError(String);
+
+impl FromStr for Platform {
+    type Err = PlatformError;
+
+    /// `os/architecture[/variant]`; the kernel's names of processors count, too.
+    fn from_str(text: &str) -> Result<Self, PlatformError> {
+        let wrong = || PlatformError(text.to_owned());
+        let is_word = |word: &&str| {
+            !word.is_empty()
+                && word
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+        };
+        let words: Vec<&str> = text.split('/').collect();
+        let (os, architecture, variant) = match words[..] {
+            [os, architecture] => (os, architecture, ""),
+            [os, architecture, variant] if is_word(&variant) => (os, architecture, variant),
+            _ => return Err(wrong()),
+        };
+        if ![os, architecture].iter().all(is_word) {
+            return Err(wrong());
+        }
+        let architecture = match architecture {
+            "x86_64" => "amd64",
+            "aarch64" => "arm64",
+            "i386" => "386",
+            other => other,
+        };
+        Ok(Self::new(os, architecture, variant))
+    }
+}
+
 impl fmt::Display for Platform {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = |text| if str::is_empty(text) { "unknown" } else { text };
@@ -173,6 +211,28 @@ mod tests {
             best(("riscv64", ""), &[("riscv64", "")]),
             Some(("riscv64", ""))
         );
+    }
+
+    #[test]
+    fn platforms_are_read_as_they_are_written() {
+        for (text, platform) in [
+            ("linux/arm64", Platform::new("linux", "arm64", "")),
+            ("linux/arm/v7", Platform::new("linux", "arm", "v7")),
+            ("linux/x86_64", Platform::new("linux", "amd64", "")),
+        ] {
+            assert_eq!(text.parse::<Platform>(), Ok(platform));
+        }
+        for text in [
+            "",
+            "arm64",
+            "linux/",
+            "/arm64",
+            "linux/arm/v7/x",
+            "linux/arm/",
+            "a b/c",
+        ] {
+            assert!(text.parse::<Platform>().is_err(), "{text}");
+        }
     }
 
     #[test]

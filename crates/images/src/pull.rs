@@ -15,7 +15,7 @@ use futures_util::{
 use rubelet_base::ErrorChain;
 
 use crate::{
-    Credentials, Digest, ImageId, ImageStore, PullError, PullErrorKind, Reference,
+    Credentials, Digest, ImageId, ImageStore, Platform, PullError, PullErrorKind, Reference,
     load::{check_count, read_config},
     manifest::{self, Descriptor, Document, Manifest},
     registry::{RawManifest, Session, Shown, Transport},
@@ -34,6 +34,8 @@ pub struct PullRequest<'a> {
     pub auth: Option<Credentials>,
     /// Whether mirrors of the registry may see `auth`, too. They may where it names no server.
     pub auth_for_mirrors: bool,
+    /// What to choose from an index of images; `None` is what this machine runs.
+    pub platform: Option<Platform>,
 }
 
 /// The pulls that go on.
@@ -45,7 +47,7 @@ pub(crate) struct Pulls {
     transport: Mutex<Weak<Transport>>,
 }
 
-type Wanted = (Reference, Shown);
+type Wanted = (Reference, Shown, Platform);
 type Pulling = BoxFuture<'static, Result<ImageId, PullError>>;
 
 impl ImageStore {
@@ -63,7 +65,9 @@ impl ImageStore {
             credentials: request.auth,
             to_mirrors: request.auth_for_mirrors,
         };
-        self.shared((reference, shown)).await
+        let platform = request.platform;
+        let platform = platform.unwrap_or_else(|| self.settings().platform.clone());
+        self.shared((reference, shown, platform)).await
     }
 
     /// The pull of `wanted` that goes on, or a new one.
@@ -74,8 +78,8 @@ impl ImageStore {
         if let Some(pull) = current.get(&wanted).and_then(WeakShared::upgrade) {
             return pull;
         }
-        let (store, (reference, shown)) = (Arc::clone(self), wanted.clone());
-        let pull = async move { store.pull_and_sweep(reference, shown).await };
+        let (store, (reference, shown, platform)) = (Arc::clone(self), wanted.clone());
+        let pull = async move { store.pull_and_sweep(reference, shown, &platform).await };
         let pull = pull.boxed().shared();
         if let Some(weak) = pull.downgrade() {
             current.insert(wanted, weak);
@@ -87,9 +91,10 @@ impl ImageStore {
         self: Arc<Self>,
         reference: Reference,
         shown: Shown,
+        platform: &Platform,
     ) -> Result<ImageId, PullError> {
         tracing::debug!(image = %reference, "pull begins");
-        let pulled = self.pull_new(&reference, shown).await;
+        let pulled = self.pull_new(&reference, shown, platform).await;
         let is_full = matches!(&pulled, Err(error) if error.kind() == PullErrorKind::NoSpace);
         let store = Arc::clone(&self);
         // Where space is short, the next try begins anew rather than with what is here.
@@ -107,9 +112,10 @@ impl ImageStore {
         self: &Arc<Self>,
         reference: &Reference,
         shown: Shown,
+        platform: &Platform,
     ) -> Result<ImageId, PullError> {
         let session = self.session(reference, shown).await?;
-        let (top, manifest, text) = self.manifest(&session, reference).await?;
+        let (top, manifest, text) = self.manifest(&session, reference, platform).await?;
         let known = self.known_config(&manifest).await;
         let config_bytes = match known {
             Some(text) => text.into_bytes(),
@@ -119,10 +125,9 @@ impl ImageStore {
             }
         };
         let (id, config, config_file) = read_config(config_bytes)?;
-        let platform = &self.settings().platform;
         if platform.fit(&config.platform).is_none() {
             let message = format!(
-                "the image is for {}, but this node is {platform}",
+                "the image is for {}, but {platform} is wanted",
                 config.platform
             );
             return Err(PullError::new(PullErrorKind::NotFound, message));
@@ -170,6 +175,7 @@ impl ImageStore {
         &self,
         session: &Session,
         reference: &Reference,
+        platform: &Platform,
     ) -> Result<(Digest, Manifest, String), PullError> {
         let digest = reference.digest();
         let name = match (digest, reference.tag()) {
@@ -185,8 +191,10 @@ impl ImageStore {
                     return Ok((top, manifest, text));
                 }
                 Document::Index(entries) => {
-                    let best = manifest::choose(&entries, &self.settings().platform);
-                    let best = best.first().ok_or_else(|| self.no_platform(&entries))?;
+                    let best = manifest::choose(&entries, platform);
+                    let best = best
+                        .first()
+                        .ok_or_else(|| no_platform(platform, &entries))?;
                     let digest = best.digest.clone();
                     raw = session.manifest(&digest.to_string(), Some(&digest)).await?;
                 }
@@ -194,21 +202,6 @@ impl ImageStore {
         }
         let message = "the indexes of the image lead to nothing but indexes";
         Err(PullError::new(PullErrorKind::Refused, message))
-    }
-
-    fn no_platform(&self, entries: &[Descriptor]) -> PullError {
-        let there = entries.iter().filter_map(|entry| entry.platform.as_ref());
-        let mut there: Vec<String> = there
-            .filter(|platform| platform.os != "unknown")
-            .map(ToString::to_string)
-            .collect();
-        there.truncate(20);
-        let message = format!(
-            "there is no image for {}, only for: {}",
-            self.settings().platform,
-            there.join(", ")
-        );
-        PullError::new(PullErrorKind::NotFound, message)
     }
 
     /// The configuration of an image that is here already.
@@ -245,6 +238,20 @@ impl ImageStore {
         *shared = Arc::downgrade(&transport);
         Ok(transport)
     }
+}
+
+fn no_platform(platform: &Platform, entries: &[Descriptor]) -> PullError {
+    let there = entries.iter().filter_map(|entry| entry.platform.as_ref());
+    let mut there: Vec<String> = there
+        .filter(|platform| platform.os != "unknown")
+        .map(ToString::to_string)
+        .collect();
+    there.truncate(20);
+    let message = format!(
+        "there is no image for {platform}, only for: {}",
+        there.join(", ")
+    );
+    PullError::new(PullErrorKind::NotFound, message)
 }
 
 #[cfg(test)]

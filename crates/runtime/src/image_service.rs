@@ -4,12 +4,12 @@ use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use rubelet_cri::{
-    Code, CriErrorKind, CriResult, ImageLoader, ImageService, ONE_NAME,
+    Code, CriErrorKind, CriResult, ImageLoader, ImageService, ONE_NAME, PLATFORM,
     v1::{self, FilesystemIdentifier, FilesystemUsage},
 };
 use rubelet_images::{
-    Credentials, Image, ImageStore, LoadRequest, PullError, PullErrorKind, PullRequest, Reference,
-    Usage, credentials::AuthFields,
+    Credentials, Image, ImageStore, LoadRequest, Platform, PullError, PullErrorKind, PullRequest,
+    Reference, Usage, credentials::AuthFields,
 };
 
 use crate::{
@@ -131,6 +131,13 @@ impl ImageLoader for Images {
 
 impl Images {
     async fn pull(&self, request: v1::PullImageRequest) -> Outcome<String> {
+        let platform = request
+            .image
+            .as_ref()
+            .and_then(|image| image.annotations.get(PLATFORM))
+            .map(|text| text.parse::<Platform>())
+            .transpose()
+            .map_err(|error| Fault::invalid(error.to_string()))?;
         let image = named(request.image)?;
         let reference: Reference = image
             .parse()
@@ -151,6 +158,7 @@ impl Images {
             auth,
             // Credentials for a server by name are for nobody else.
             auth_for_mirrors: fields.server_address.is_empty(),
+            platform,
         };
         let id = self
             .0

@@ -44,6 +44,7 @@ async fn pull(store: &Arc<ImageStore>, image: &str) -> Result<ImageId, PullError
             image,
             auth: None,
             auth_for_mirrors: true,
+            platform: None,
         })
         .await
 }
@@ -113,6 +114,35 @@ async fn an_image_is_pulled_with_all_its_layers() {
         2
     );
     assert_eq!(names(&dir.path().join("ingest")), [""; 0]);
+}
+
+#[tokio::test]
+async fn an_image_for_another_machine_is_pulled_when_that_is_asked_for() {
+    if !is_root() {
+        return;
+    }
+    let served = content();
+    let server = TestServer::start(move |asked| served.answer(asked)).await;
+    let dir = folder();
+    let store = open(dir.path()).await;
+    let name = format!("{}/team/app:1", server.address);
+    let pull = async |platform: &str| {
+        let request = PullRequest {
+            image: &name,
+            auth: None,
+            auth_for_mirrors: true,
+            platform: Some(platform.parse().unwrap()),
+        };
+        store.pull(request).await
+    };
+    let id = pull("linux/s390x").await.unwrap();
+    let image = store.find(&name).unwrap();
+    assert_eq!((&image.id, &*image.platform.architecture), (&id, "s390x"));
+    let error = text(&pull("linux/mips64").await.unwrap_err());
+    assert!(
+        error.contains("there is no image for linux/mips64, only for: linux/s390x"),
+        "{error}"
+    );
 }
 
 #[tokio::test]

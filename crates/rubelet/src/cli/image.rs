@@ -7,7 +7,9 @@ mod load;
 mod removal;
 mod users;
 
-use rubelet_cri::v1;
+use anyhow::anyhow;
+use rubelet_cri::{PLATFORM, v1};
+use rubelet_images::Platform;
 use serde_json::{Value, json};
 
 use self::{
@@ -36,7 +38,9 @@ enum ImageCommand {
     #[command(visible_alias = "list")]
     Ls(LsArgs),
     /// Pull images from their registries
-    #[command(after_help = "Example:\n  rubelet image pull docker.io/library/busybox:1.37")]
+    #[command(
+        after_help = "Examples:\n  rubelet image pull docker.io/library/busybox:1.37\n  rubelet image pull --authfile ~/.docker/config.json registry.example.com/team/app:1"
+    )]
     Pull(PullArgs),
     /// Load images from files: docker archives and OCI layouts, as `docker save` or `skopeo copy`
     /// write them
@@ -72,6 +76,10 @@ struct PullArgs {
     /// Names of the images, such as `busybox:1.37`
     #[arg(value_name = "IMAGE", required = true)]
     names: Vec<String>,
+    /// Pull for another machine than this one: OS/ARCHITECTURE or OS/ARCHITECTURE/VARIANT. The image
+    /// takes the name from the one that runs here
+    #[arg(long)]
+    platform: Option<Platform>,
     #[command(flatten)]
     credentials: CredentialArgs,
 }
@@ -156,11 +164,26 @@ async fn pull(
     args: &PullArgs,
     terminal: &mut Terminal<'_>,
 ) -> Result<(), Failure> {
-    let auth = args.credentials.read()?;
+    let logins = args.credentials.read()?;
+    if args.platform.is_some()
+        && let Some(other) = backend.other_runtime().await?
+    {
+        return Err(anyhow!(
+            "{other} can't be told a platform; only Rubelet's own runtime can (containerd has `ctr \
+             images pull --platform`)"
+        )
+        .into());
+    }
     each(&args.names, terminal, async |name, terminal| {
+        let mut image = spec(name);
+        if let (Some(image), Some(platform)) = (&mut image, &args.platform) {
+            image
+                .annotations
+                .insert(PLATFORM.to_owned(), platform.to_string());
+        }
         let request = v1::PullImageRequest {
-            image: spec(name),
-            auth: auth.clone(),
+            image,
+            auth: logins.of(name)?,
             ..Default::default()
         };
         let pulled = backend.images.pull_image(request).await?;

@@ -22,6 +22,7 @@ async fn pull_as(
             image: &image,
             auth,
             auth_for_mirrors: true,
+            platform: None,
         })
         .await
 }
@@ -269,6 +270,7 @@ async fn other_registries_are_checked_and_may_be_behind_a_proxy() {
         image: "registry.test/team/app:1",
         auth: None,
         auth_for_mirrors: true,
+        platform: None,
     };
     let strict = ImageStore::open(&dir.path().join("strict"), settings.clone())
         .await

@@ -48,6 +48,7 @@ impl Machine {
             image: IMAGE,
             auth,
             auth_for_mirrors,
+            platform: None,
         };
         self.store.pull(request).await
     }

@@ -93,6 +93,9 @@ fn of_agent(config: &Value) -> Place {
     place
 }
 
+/// What our own runtime calls itself.
+const OWN: &str = "rubelet";
+
 /// Somebody who has images.
 pub(super) struct Backend {
     pub(super) images: Arc<dyn ImageService>,
@@ -165,6 +168,15 @@ impl Backend {
             Loader::Socket(client) => Some(&**client),
             Loader::Own(..) => None,
         }
+    }
+
+    /// The name of the runtime, if it is none of our own: that knows nothing beyond the CRI.
+    pub(super) async fn other_runtime(&self) -> Result<Option<String>, Failure> {
+        let Some(runtime) = self.runtime() else {
+            return Ok(None);
+        };
+        let about = runtime.version(v1::VersionRequest::default()).await?;
+        Ok(Some(about.runtime_name).filter(|name| name != OWN))
     }
 
     /// What to tell people before a change: an agent with other folders does not see it.

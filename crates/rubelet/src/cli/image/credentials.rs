@@ -1,9 +1,12 @@
 //! What a registry is told about who asks.
 
-use std::io::Read as _;
+use std::{fs, io::Read as _, path::PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use rubelet_cri::v1;
+use rubelet_images::Reference;
+use rubelet_kubelet::keyring::Keyring;
+use serde::Deserialize;
 
 use crate::cli::failure::Failure;
 
@@ -16,27 +19,130 @@ pub(super) struct CredentialArgs {
     /// Read the password from stdin, so that no list of processes shows it
     #[arg(long, requires = "username")]
     password_stdin: bool,
+    /// User name and password at the registry; lists of processes show them, --password-stdin not
+    #[arg(long, value_name = "USER:PASSWORD", conflicts_with = "username")]
+    creds: Option<String>,
+    /// File with logins for registries, as docker (config.json) and podman (auth.json) write it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["username", "creds"])]
+    authfile: Option<PathBuf>,
+}
+
+/// Who asks.
+pub(super) enum Logins {
+    /// Nobody in particular.
+    Nobody,
+    /// The same one everywhere.
+    One(v1::AuthConfig),
+    /// Whoever a file names for the image.
+    File(Box<AuthFile>),
+}
+
+/// A file of logins.
+pub(super) struct AuthFile {
+    path: PathBuf,
+    logins: Keyring,
+    helpers: Helpers,
+}
+
+/// Programs that keep passwords in place of the file.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Helpers {
+    creds_store: Option<String>,
+    cred_helpers: Option<std::collections::BTreeMap<String, String>>,
 }
 
 impl CredentialArgs {
-    /// The credentials, if there are any.
-    pub(super) fn read(&self) -> Result<Option<v1::AuthConfig>, Failure> {
-        let Some(username) = self.username.clone() else {
-            return Ok(None);
+    /// The credentials, as far as there are any.
+    pub(super) fn read(&self) -> Result<Logins, Failure> {
+        if let Some(path) = &self.authfile {
+            return Ok(Logins::File(Box::new(AuthFile::read(path.clone())?)));
+        }
+        if let Some(creds) = &self.creds {
+            let (username, password) = creds.split_once(':').ok_or_else(|| {
+                let message = "--creds must be USER:PASSWORD; --username with --password-stdin \
+                               reads the password from stdin";
+                Failure::Usage(message.to_owned())
+            })?;
+            return one(
+                username,
+                password,
+                "--creds has an empty user name or password",
+            );
+        }
+        let Some(username) = &self.username else {
+            return Ok(Logins::Nobody);
         };
         let mut password = String::new();
         std::io::stdin()
             .read_to_string(&mut password)
             .context("cannot read the password from stdin")?;
-        let password = password.trim_end_matches(['\r', '\n']).to_owned();
-        if password.is_empty() {
-            let message = "the password on stdin is empty".to_owned();
-            return Err(Failure::Usage(message));
+        let password = password.trim_end_matches(['\r', '\n']);
+        one(username, password, "the password on stdin is empty")
+    }
+}
+
+fn one(username: &str, password: &str, empty: &str) -> Result<Logins, Failure> {
+    if username.is_empty() || password.is_empty() {
+        return Err(Failure::Usage(empty.to_owned()));
+    }
+    Ok(Logins::One(v1::AuthConfig {
+        username: username.to_owned(),
+        password: password.to_owned(),
+        ..Default::default()
+    }))
+}
+
+impl Logins {
+    /// What to show to the registry of an image.
+    pub(super) fn of(&self, image: &str) -> Result<Option<v1::AuthConfig>, Failure> {
+        match self {
+            Self::Nobody => Ok(None),
+            Self::One(login) => Ok(Some(login.clone())),
+            Self::File(file) => file.of(image),
         }
-        Ok(Some(v1::AuthConfig {
-            username,
-            password,
-            ..Default::default()
-        }))
+    }
+}
+
+impl AuthFile {
+    fn read(path: PathBuf) -> Result<Self, Failure> {
+        let unreadable = || format!("cannot read the logins in {}", path.display());
+        let content = fs::read(&path).with_context(unreadable)?;
+        let mut logins = Keyring::default();
+        logins.add_config(&content).with_context(unreadable)?;
+        Ok(Self {
+            logins,
+            helpers: serde_json::from_slice(&content).unwrap_or_default(),
+            path,
+        })
+    }
+
+    /// The login of the place that fits best. Without one the pull is anonymous, as with podman.
+    fn of(&self, image: &str) -> Result<Option<v1::AuthConfig>, Failure> {
+        let place = self.path.display();
+        let found = self.logins.lookup(image).into_iter().next();
+        if let Some(login) = found.filter(|login| !login.username.is_empty()) {
+            if login.password.is_empty() {
+                let message = format!(
+                    "the login for {image:?} in {place} has no password; tokens and programs that \
+                     keep passwords can't be used"
+                );
+                return Err(anyhow!(message).into());
+            }
+            return Ok(Some(login));
+        }
+        let registry = image.parse::<Reference>();
+        let registry = registry.map_or_else(|_| String::new(), |image| image.registry().to_owned());
+        let helpers = self.helpers.cred_helpers.as_ref();
+        let helper = helpers.and_then(|helpers| helpers.get(&registry));
+        let helper = helper.or(self.helpers.creds_store.as_ref());
+        match helper.filter(|helper| !helper.is_empty()) {
+            None => Ok(None),
+            Some(helper) => Err(anyhow!(
+                "{place} leaves the password for {registry} to the program \
+                 docker-credential-{helper}, which is not run; give it with --password-stdin"
+            )
+            .into()),
+        }
     }
 }

@@ -10,9 +10,6 @@ use crate::cli::{
     terminal::{Terminal, visible},
 };
 
-/// What our own runtime calls itself.
-const OWN: &str = "rubelet";
-
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct RemoveArgs {
     /// Names or identifiers of images
@@ -149,16 +146,11 @@ async fn check_takes_one_name(
     name: &str,
     image: &v1::Image,
 ) -> Result<(), Failure> {
-    let Some(runtime) = backend.runtime() else {
+    let Some(other) = backend.other_runtime().await? else {
         return Ok(());
     };
-    let about = runtime.version(v1::VersionRequest::default()).await?;
-    if about.runtime_name == OWN {
-        return Ok(());
-    }
     Err(anyhow!(
-        "{} can't take the name {name:?} away alone, only all of the image: {}; --force does that",
-        about.runtime_name,
+        "{other} can't take the name {name:?} away alone, only all of the image: {}; --force does that",
         image.repo_tags.join(", ")
     )
     .into())

@@ -25,6 +25,8 @@ const GONE: &str = "Untagged: example.com/busybox:1\nDeleted: \
 #[derive(Default)]
 struct Images {
     removed: Mutex<Vec<String>>,
+    pulled: Mutex<Vec<v1::PullImageRequest>>,
+    is_other: std::sync::atomic::AtomicBool,
     containers: Mutex<Vec<v1::Container>>,
 }
 
@@ -41,6 +43,14 @@ impl Images {
 
 #[async_trait]
 impl RuntimeService for Images {
+    async fn version(&self, _: v1::VersionRequest) -> CriResult<v1::VersionResponse> {
+        let is_other = self.is_other.load(std::sync::atomic::Ordering::Relaxed);
+        Ok(v1::VersionResponse {
+            runtime_name: if is_other { "another" } else { "rubelet" }.to_owned(),
+            ..Default::default()
+        })
+    }
+
     async fn list_containers(
         &self,
         _: v1::ListContainersRequest,
@@ -96,6 +106,7 @@ impl ImageService for Images {
     }
 
     async fn pull_image(&self, request: v1::PullImageRequest) -> CriResult<v1::PullImageResponse> {
+        self.pulled.lock().unwrap().push(request.clone());
         let image_ref = request.image.unwrap_or_default().image;
         match image_ref.contains("secret") {
             true => Err(CriError::new(
@@ -249,6 +260,77 @@ fn pulling_tells_the_registrys_reason() {
     assert!(error.contains("the registry wants a password"), "{error}");
     let usage = served.type_in("pull a:1 --username me").error(2);
     assert!(usage.contains("--password-stdin"), "{usage}");
+}
+
+#[test]
+fn credentials_are_given_as_a_pair_or_in_a_file_of_docker_or_podman() {
+    let served = Served::start(true);
+    let shown = |command: &str| {
+        served.type_in(command).data();
+        let auth = served.images.pulled.lock().unwrap().pop().unwrap().auth;
+        auth.map(|auth| (auth.username, auth.password))
+    };
+    let pair = |user: &str, password: &str| Some((user.to_owned(), password.to_owned()));
+    assert_eq!(shown("pull a:1"), None);
+    assert_eq!(shown("pull a:1 --creds me:a:b"), pair("me", "a:b"));
+    let file = served.folder.path().join("auth.json");
+    let path = file.display();
+    // user:pa:ss
+    let logins = r#"{
+        "auths": {
+            "r.test": {"auth": "dXNlcjpwYTpzcw=="},
+            "r.test/team": {"username": "team", "password": "p"},
+            "token.test": {"username": "t", "identitytoken": "x"}
+        },
+        "credHelpers": {"kept.test": "keeper"}
+    }"#;
+    std::fs::write(&file, logins).unwrap();
+    let of = |image: &str| shown(&format!("pull {image} --authfile {path}"));
+    assert_eq!(of("r.test/a:1"), pair("user", "pa:ss"));
+    assert_eq!(of("r.test/team/a:1"), pair("team", "p"));
+    assert_eq!(of("other.test/a:1"), None);
+    for (image, part) in [
+        ("token.test/a:1", "tokens"),
+        (
+            "kept.test/a:1",
+            "docker-credential-keeper, which is not run",
+        ),
+    ] {
+        let ended = served.type_in(&format!("pull {image} --authfile {path}"));
+        let error = ended.error(1);
+        assert!(error.contains(part), "{error}");
+    }
+    std::fs::write(&file, "nothing").unwrap();
+    let error = served
+        .type_in(&format!("pull a:1 --authfile {path}"))
+        .error(1);
+    assert!(error.contains("cannot read the logins in"), "{error}");
+    for usage in [
+        "pull a:1 --creds me",
+        "pull a:1 --creds :p",
+        "pull a:1 --creds a:b --authfile x",
+    ] {
+        served.type_in(usage).error(2);
+    }
+}
+
+#[test]
+fn a_platform_is_told_to_a_runtime_that_knows_what_it_means() {
+    let served = Served::start(true);
+    served.type_in("pull a:1 --platform linux/aarch64").data();
+    let asked = served.images.pulled.lock().unwrap().pop().unwrap();
+    let image = asked.image.unwrap();
+    assert_eq!(image.annotations["rubelet.dev/platform"], "linux/arm64");
+    let usage = served.type_in("pull a:1 --platform arm64").error(2);
+    assert!(usage.contains("write OS/ARCHITECTURE"), "{usage}");
+    let is_other = &served.images.is_other;
+    is_other.store(true, std::sync::atomic::Ordering::Relaxed);
+    let error = served.type_in("pull a:1 --platform linux/arm64").error(1);
+    assert!(
+        error.contains("another can't be told a platform"),
+        "{error}"
+    );
+    assert!(served.images.pulled.lock().unwrap().is_empty());
 }
 
 #[test]
