@@ -14,7 +14,7 @@ pub mod v1;
 pub use call::{CALLS, Call, Changed, Timeouts};
 pub use error::{CriError, CriErrorKind};
 pub use event::{ContainerEvent, EventStream};
-pub use image::{ImageLoader, ImageService, ONE_NAME};
+pub use image::{ImageLoader, ImageService, ONE_NAME, PLATFORM};
 pub use runtime::RuntimeService;
 pub use tonic::Code;
 
