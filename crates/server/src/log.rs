@@ -125,9 +125,16 @@ fn container(pod: &Value, name: &str, wanted: Option<&str>) -> Result<String, Ap
         {
             Ok(wanted.to_owned())
         }
-        (Some(wanted), _) => Err(ApiError::bad_request(format!(
-            "container {wanted} is not valid for pod {name}"
-        ))),
+        (Some(wanted), _) => {
+            let init = init.iter().map(|name| format!("{name} (init)"));
+            let ephemeral = ephemeral.iter().map(|name| format!("{name} (ephem)"));
+            let all = regular.iter().cloned().chain(ephemeral).chain(init);
+            let all: Vec<String> = all.collect();
+            Err(ApiError::bad_request(format!(
+                "container {wanted} is not valid for pod {name}; it has {}",
+                all.join(", ")
+            )))
+        }
     }
 }
 

@@ -23,10 +23,14 @@ use super::{
 Examples:
   rubelet logs web
   rubelet logs web -c sidecar -f --tail 20
+  rubelet logs web sidecar
   rubelet logs web --previous --timestamps")]
 pub(crate) struct LogsArgs {
     /// Pod: NAME, pod/NAME, or the beginning of a name
     pod: String,
+    /// Container, which may also be given with -c
+    #[arg(value_name = "CONTAINER", conflicts_with = "container")]
+    second: Option<String>,
     /// Container; not needed where the pod has only one
     #[arg(short, long, value_name = "NAME")]
     container: Option<String>,
@@ -72,7 +76,7 @@ pub(super) async fn run(
     let namespace = args.namespace.namespace();
     let pods = agent.list(&collection(Resource::Pods, namespace)).await?;
     let pod = find(agent, Resource::Pods, &pods, wanted, namespace).await?;
-    let container = match &args.container {
+    let container = match args.container.as_ref().or(args.second.as_ref()) {
         Some(container) => container.clone(),
         None => default_container(&pod, terminal),
     };

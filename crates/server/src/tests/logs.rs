@@ -97,7 +97,7 @@ async fn what_can_not_be_meant_is_refused() {
         (
             "db/log?container=c",
             400,
-            "container c is not valid for pod db",
+            "container c is not valid for pod db; it has a, b",
         ),
         ("x/log", 404, r#"pods "x" not found"#),
         ("web/log?tailLines=-1", 400, "tailLines: Invalid value"),

@@ -81,6 +81,19 @@ fn options_reach_the_agent() {
 }
 
 #[test]
+fn a_container_may_stand_behind_the_pod_as_with_kubectl() {
+    let agent = agent();
+    log(&agent, &["x\n"]);
+    assert_eq!(agent.type_in("logs two side").data(), "x\n");
+    let asked = agent.node.log_requests.lock().unwrap();
+    assert_eq!(asked.last().unwrap().container, "side");
+    drop(asked);
+    let twice = agent.type_in("logs two side -c main");
+    let twice = twice.error(2);
+    assert!(twice.contains("cannot be used with"), "{twice}");
+}
+
+#[test]
 fn the_first_container_is_meant_unless_the_pod_says_otherwise() {
     let agent = agent();
     log(&agent, &["x\n"]);
@@ -107,8 +120,8 @@ fn the_first_container_is_meant_unless_the_pod_says_otherwise() {
 fn what_can_not_be_had_is_an_error() {
     let agent = agent();
     assert_eq!(
-        agent.type_in("logs web -c nope").error(1),
-        "error: container nope is not valid for pod web-n1\n"
+        agent.type_in("logs two -c nope").error(1),
+        "error: container nope is not valid for pod two-n1; it has main, side, setup (init)\n"
     );
     assert_eq!(
         agent.type_in("logs nope").error(1),
