@@ -26,7 +26,7 @@ pub struct WireContext<'a> {
     /// `metadata.deletionGracePeriodSeconds`.
     pub deletion_grace: Option<Duration>,
     /// What the runtime calls itself, such as `containerd`: identifiers of containers are written
-    /// as `containerd://ID`. Empty while it is not known; then they are bare.
+    /// as `containerd://ID`. Empty while it is not known; then there are none.
     pub runtime: &'a str,
 }
 
@@ -134,11 +134,10 @@ fn condition(condition: &Condition) -> Value {
     Value::Object(fields)
 }
 
-/// `containerID`: the runtime's name is its scheme.
+/// `containerID`: the runtime's name is its scheme. Without it the identifier would be another one.
 fn container_id(fields: &mut Map<String, Value>, id: &str, runtime: &str) {
     match (id, runtime) {
-        ("", _) => {}
-        (id, "") => text(fields, "containerID", id),
+        ("", _) | (_, "") => {}
         (id, runtime) => text(fields, "containerID", &format!("{runtime}://{id}")),
     }
 }

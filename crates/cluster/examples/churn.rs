@@ -108,6 +108,7 @@ fn join(api: &Arc<SimApi>, sim: &Sim, disk: &Disk) -> Result<Agent, Failure> {
             runtime: sim.runtime(),
             images: sim.images(),
             endpoint: "unix:///model".into(),
+            runtime_name: "".into(),
             host: Arc::new(MemoryHost),
             clock: clock.clone(),
             records: RecordWriter::new(disk.records.path().to_owned()),

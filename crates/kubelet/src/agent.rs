@@ -44,6 +44,8 @@ pub struct AgentParts {
     pub images: Arc<dyn ImageService>,
     /// Where the runtime is, for messages.
     pub endpoint: Arc<str>,
+    /// What it called itself when it was asked last; empty if it never was.
+    pub runtime_name: Arc<str>,
     /// The host.
     pub host: Arc<dyn PodHost>,
     /// Wall time.
@@ -99,7 +101,10 @@ impl Agent {
     #[must_use]
     pub fn start(parts: AgentParts, recorder: Recorder) -> Self {
         let pods = Arc::new(Board::new());
-        let (state_sender, runtime_state) = watch::channel(RuntimeState::default());
+        let (state_sender, runtime_state) = watch::channel(RuntimeState {
+            name: parts.runtime_name,
+            ..RuntimeState::default()
+        });
         let (pleg_heartbeat, table_heartbeat) = (Heartbeat::new(), Heartbeat::new());
         let (pleg_task, pleg) = PlegTask::new(
             Arc::clone(&parts.runtime),

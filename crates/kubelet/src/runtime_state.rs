@@ -25,7 +25,8 @@ pub struct RuntimeState {
     pub problem: Option<Arc<str>>,
     /// Why its network can't be used; `None` when it is ready.
     pub network_problem: Option<Arc<str>>,
-    /// What it calls itself, such as `containerd`; empty before the first answer.
+    /// What it calls itself, such as `containerd`; before the first answer, what it called itself
+    /// when an earlier agent asked, or nothing.
     pub name: Arc<str>,
     /// Name and version, such as `containerd 2.1.9`.
     pub version: Arc<str>,

@@ -217,8 +217,13 @@ pub(crate) struct BackOff {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EndExplanation {
-    /// The runtime's identifier, with the runtime's name as a status has it.
-    #[serde(rename = "containerID")]
+    /// The runtime's identifier, with the runtime's name as a status has it; empty while that name
+    /// is not known.
+    #[serde(
+        rename = "containerID",
+        default,
+        skip_serializing_if = "String::is_empty"
+    )]
     pub(crate) container_id: String,
     /// Its number, from 0.
     pub(crate) restart_count: u32,

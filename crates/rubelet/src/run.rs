@@ -14,6 +14,7 @@ mod parts;
 mod port;
 mod preflight;
 mod quiet;
+mod runtime_name;
 
 use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 
@@ -177,12 +178,16 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     let (inside, cri_socket) = inside.unzip();
     let services = parts::services(&resolved, &metrics, inside.as_ref())?;
     let calls = Arc::clone(&services.calls);
+    let endpoint = Arc::clone(&services.endpoint);
+    let name_record = parts::own_folder(root).join("runtime-name.json");
+    let runtime_name = runtime_name::load(&name_record, &endpoint).await;
     let agent_parts = parts::agent(
         &resolved,
         &node,
         root,
         clock.clone(),
         services,
+        runtime_name,
         Arc::clone(&host),
         Arc::clone(&metrics),
         surroundings,
@@ -195,6 +200,8 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     calls.tell(agent.pleg().clone());
     let (stop, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
+    let state = agent.runtime_state.clone();
+    tasks.spawn(runtime_name::keep(state, endpoint, name_record));
 
     tokio::select! {
         () = agent.first_relist(FIRST_RELIST) => {}

@@ -160,6 +160,7 @@ impl Node {
             runtime: Arc::new(self.wire.clone()),
             images: self.sim.images(),
             endpoint: "unix:///model".into(),
+            runtime_name: "".into(),
             host: Arc::clone(&self.host) as _,
             clock: self.clock.clone(),
             records: RecordWriter::new(self.folder.path().to_owned()),

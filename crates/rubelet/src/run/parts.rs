@@ -153,7 +153,7 @@ pub(super) struct Services {
     pub(super) calls: Arc<Calls>,
     runtime: Arc<dyn RuntimeService>,
     images: Arc<dyn ImageService>,
-    endpoint: Arc<str>,
+    pub(super) endpoint: Arc<str>,
     is_inside: bool,
 }
 
@@ -213,6 +213,7 @@ pub(super) fn agent(
     root: &Path,
     clock: Clock,
     services: Services,
+    runtime_name: Arc<str>,
     host: Arc<dyn PodHost>,
     metrics: Arc<NodeMetrics>,
     surroundings: Surroundings,
@@ -238,6 +239,7 @@ pub(super) fn agent(
         runtime: services.runtime,
         images: services.images,
         endpoint: services.endpoint,
+        runtime_name,
         host,
         clock,
         records: RecordWriter::new(records_folder(root)),

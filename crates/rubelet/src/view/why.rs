@@ -43,12 +43,13 @@ pub(super) async fn explain(parts: &ViewParts, entry: &PodEntry) -> PodExplanati
         .extend(parts.objects.unconfirmed(uid));
     log::add(&parts.log_path, entry, &mut explanation.containers).await;
     let runtime = Arc::clone(&parts.runtime.borrow().name);
-    if !runtime.is_empty() {
+    let containers = explanation.containers.iter_mut();
+    for end in containers.flat_map(|container| &mut container.ends) {
         // As a status has them.
-        let containers = explanation.containers.iter_mut();
-        for end in containers.flat_map(|container| &mut container.ends) {
-            end.container_id = format!("{runtime}://{}", end.container_id);
-        }
+        end.container_id = match &*runtime {
+            "" => String::new(),
+            runtime => format!("{runtime}://{}", end.container_id),
+        };
     }
     explanation
 }

@@ -42,6 +42,12 @@ pub(super) async fn restart(
             .map(|status| &*status.container_id)
             .filter(|id| !id.is_empty())
     };
+    let runtime = view.parts.runtime.borrow().name.clone();
+    if runtime.is_empty() && names.iter().any(|name| instance(name).is_some()) {
+        let message = "the runtime has not answered this agent yet: try again when `rubelet status` \
+                       says ready";
+        return Err(ActionError::Conflict(message.to_owned()));
+    }
     let kept = view.parts.intents.update(&entry.pod.uid, |intents| {
         for name in &names {
             let instance = instance(name).map(ContainerId::from);
@@ -50,7 +56,6 @@ pub(super) async fn restart(
         }
     });
     kept.await.map_err(|error| not_kept(&error))?;
-    let runtime = view.parts.runtime.borrow().name.clone();
     let mut containers = Vec::new();
     for name in &names {
         let message = format!("Restart of container {name} was asked for");
@@ -64,10 +69,7 @@ pub(super) async fn restart(
         );
         let mut shown = json!({ "name": name });
         if let Some(id) = instance(name) {
-            shown["containerID"] = match &*runtime {
-                "" => id.into(),
-                runtime => format!("{runtime}://{id}").into(),
-            };
+            shown["containerID"] = format!("{runtime}://{id}").into();
         }
         containers.push(shown);
     }
