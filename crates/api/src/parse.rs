@@ -42,6 +42,12 @@ use crate::{
 };
 use serde_json::Value;
 
+/// Whether a node may have this name: a DNS name in lower case. Static pods have it behind their own.
+#[must_use]
+pub fn is_node_name(name: &str) -> bool {
+    names::is_subdomain(name)
+}
+
 /// Parses a pod, and drops its Kubernetes form.
 ///
 /// # Errors

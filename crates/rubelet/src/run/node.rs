@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use rubelet_api::parse::is_node_name;
 use rubelet_config::{Flags, Resolved};
 use rubelet_host::{CgroupFs, Machine, address};
 use tracing::{info, warn};
@@ -26,14 +27,7 @@ impl Node {
         let machine = Machine::read(Path::new("/")).context("cannot tell what this machine is")?;
         let cgroups =
             CgroupFs::detect(Path::new("/sys/fs/cgroup")).context("cannot tell the cgroups")?;
-        let name = flags
-            .hostname_override()
-            .unwrap_or(&machine.hostname)
-            .trim()
-            .to_lowercase();
-        if name.is_empty() {
-            bail!("the node has no name; set the host name or give --hostname-override");
-        }
+        let name = name(flags.hostname_override(), &machine.hostname)?;
         let mut ips = flags.node_ips();
         if ips.is_empty() {
             ips = address::outward();
@@ -50,6 +44,27 @@ impl Node {
     }
 }
 
+/// The node's name, as the kubelet makes it: static pods have it behind their own names, so one that
+/// can't stand there would cost every pod.
+fn name(asked: Option<&str>, hostname: &str) -> anyhow::Result<String> {
+    let name = asked.unwrap_or(hostname).trim().to_lowercase();
+    if name.is_empty() {
+        bail!("the node has no name; set the host name or give --hostname-override");
+    }
+    if !is_node_name(&name) {
+        let origin = match asked {
+            Some(_) => "--hostname-override",
+            None => "the host name",
+        };
+        bail!(
+            "{name:?} ({origin}) can't be the name of a node, which is a DNS name: letters, digits \
+             and '-', with a letter or digit at both ends, in parts with '.' between, 253 in all; \
+             give another one with --hostname-override"
+        );
+    }
+    Ok(name)
+}
+
 /// Makes the agent one of the last processes that the kernel kills for want of memory.
 pub(super) fn set_oom_score(score: i32) {
     match fs::write("/proc/self/oom_score_adj", score.to_string()) {
@@ -61,5 +76,28 @@ pub(super) fn set_oom_score(score: i32) {
             );
         }
         Err(error) => warn!(score, %error, "The OOM score of the agent can't be set"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_no_pod_could_carry_is_refused() {
+        assert_eq!(
+            name(None, "Node1.Example.org\n").unwrap(),
+            "node1.example.org"
+        );
+        assert_eq!(name(Some("n2"), "my_host").unwrap(), "n2");
+        for (asked, hostname, part) in [
+            (None, "my_host", "\"my_host\" (the host name) can't be"),
+            (Some("a_b"), "n1", "\"a_b\" (--hostname-override) can't be"),
+            (Some("-a"), "n1", "--hostname-override"),
+            (Some(" "), "n1", "the node has no name"),
+        ] {
+            let error = name(asked, hostname).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
     }
 }

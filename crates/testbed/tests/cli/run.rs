@@ -97,6 +97,21 @@ fn a_bad_configuration_is_one_error_and_nothing_starts() {
 }
 
 #[test]
+fn a_host_name_that_no_pod_could_carry_is_refused_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = refused(
+        Command::new(binary().unwrap())
+            .arg("run")
+            .arg("--root-dir")
+            .arg(folder.path().join("root"))
+            .arg("--hostname-override=my_host"),
+    );
+    assert_eq!(output.code, 1);
+    let expected = "error: \"my_host\" (--hostname-override) can't be the name of a node";
+    assert!(output.stderr.contains(expected), "{}", output.stderr);
+}
+
+#[test]
 fn called_as_kubelet_it_is_the_agent() {
     let runtime = TestRuntime::start().unwrap();
     let folder = runtime.scratch().subdir("kubelet").unwrap();
