@@ -216,7 +216,10 @@ fn probe(lines: &mut Lines, one: &ProbeExplanation, now: Timestamp) {
 
 fn end(lines: &mut Lines, one: &EndExplanation, now: Timestamp) {
     let ran = match one.started_at {
-        Some(started) => format!("ran {} and ended", span(between(started, one.finished_at))),
+        Some(started) => match between(started, one.finished_at) {
+            0 => "ran less than 1 s and ended".to_owned(),
+            seconds => format!("ran {} and ended", span(seconds)),
+        },
         None => "never ran; its start failed".to_owned(),
     };
     let exit = exit(one.exit_code, one.signal.as_deref());

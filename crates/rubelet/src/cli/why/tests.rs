@@ -96,7 +96,7 @@ fn a_crashing_container_is_explained_to_the_last_line_of_its_log() {
     );
     let mut pod = pod("Running", false, &[crashing, side]);
     pod["plan"] =
-        json!(["container web waits until 2026-03-01T12:00:37.2Z before it is tried again"]);
+        json!(["container web waits until 2026-03-01T12:00:37Z before it is tried again"]);
     assert_eq!(
         text(pod),
         "\
@@ -115,9 +115,23 @@ pod default/web is not ready: container web is waiting 38 s before restart 4, be
       | bye
   container side: running for 1 min, ready
     readiness probe passes, 30 in a row, the last 5 s ago in 4 ms; next in 5 s; the agent was late twice
-  last plan: container web waits until 2026-03-01T12:00:37.2Z before it is tried again
+  last plan: container web waits until 2026-03-01T12:00:37Z before it is tried again
 "
     );
+}
+
+#[test]
+fn an_instance_that_ended_at_once_ran_for_less_than_a_second() {
+    let mut short = end(1);
+    short["startedAt"] = short["finishedAt"].clone();
+    let waits = container("web", "regular", waiting("CrashLoopBackOff"));
+    let text = text(pod(
+        "Running",
+        false,
+        &[with(waits, json!({ "ends": [short] }))],
+    ));
+    let line = "instance 3 ran less than 1 s and ended 2 s ago with exit code 1\n";
+    assert!(text.contains(line), "{text}");
 }
 
 #[test]
