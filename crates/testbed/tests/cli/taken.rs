@@ -42,6 +42,11 @@ fn a_port_socket_or_root_folder_in_use_ends_the_second_agent_with_one_clear_erro
     if runtime.kind() == Kind::Embedded {
         let its = runtime.scratch().dir().display().to_string();
         rows.push((Agent::builder(&runtime), its));
+        let bridge = runtime.scratch().bridge();
+        rows.push((
+            builder().flag(format!("--runtime-bridge={bridge}")),
+            format!("keeps the pods' bridge {bridge}"),
+        ));
     }
     for (builder, part) in rows {
         let mut second = builder.start().unwrap();
