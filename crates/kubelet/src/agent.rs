@@ -160,6 +160,11 @@ impl Agent {
             Arc::clone(&pods),
             recorder.clone(),
         ));
+        tasks.spawn(quarantine::warn_of_slowness(
+            context.pleg.clone(),
+            Arc::clone(&parts.node_name),
+            recorder.clone(),
+        ));
         tasks.spawn(pleg_task.run());
         tasks.spawn(prober_task.run());
         tasks.spawn(relist_when_ready(

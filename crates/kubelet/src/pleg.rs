@@ -30,6 +30,7 @@ mod rechecks;
 mod record;
 mod relist;
 mod remembered;
+mod slow;
 mod stream;
 mod task;
 mod termination_message;

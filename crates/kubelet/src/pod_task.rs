@@ -2,6 +2,7 @@
 //! publishes the status, applies the steps, and waits again. Nobody else acts on the pod.
 
 mod apply;
+mod doubt;
 mod draws;
 mod ends;
 mod ephemeral;

@@ -1,9 +1,10 @@
-//! Tells operators of pods whose inspections hang: it is the pod's trouble, and not the node's.
+//! Tells operators of pods whose inspections hang: it is the pod's trouble, and not the node's. And of
+//! a runtime that is slow.
 
 use std::sync::Arc;
 
 use crate::{
-    events::{EventType, Recorder},
+    events::{EventType, Recorder, Subject},
     pleg::{PlegHandle, Quarantine},
     pod_task::PodBoard,
 };
@@ -12,6 +13,10 @@ use crate::{
 const HANGS: &str = "RuntimeHangs";
 /// Reason of the event at the end of that.
 const ANSWERS: &str = "RuntimeAnswers";
+/// Reason of the event of a node whose runtime is slow.
+const SLOW: &str = "RuntimeSlow";
+/// Reason of the event at the end of that.
+const QUICK: &str = "RuntimeNotSlow";
 
 /// Records an event when a pod comes into quarantine and when it leaves, for ever.
 pub(crate) async fn warn(pleg: PlegHandle, board: Arc<PodBoard>, recorder: Recorder) {
@@ -42,4 +47,31 @@ pub(crate) async fn warn(pleg: PlegHandle, board: Arc<PodBoard>, recorder: Recor
             return std::future::pending().await;
         }
     }
+}
+
+/// Records an event at the node when its runtime becomes slow and when it is no longer, for ever.
+pub(crate) async fn warn_of_slowness(pleg: PlegHandle, node: Arc<str>, recorder: Recorder) {
+    let mut slow = pleg.slow();
+    while slow.changed().await.is_ok() {
+        let told = slow.borrow_and_update().clone();
+        let (kind, reason, message) = match told {
+            Some(what) => (
+                EventType::Warning,
+                SLOW,
+                format!(
+                    "the container runtime is slow: {what}; what no event tells is noticed late, \
+                     and the node stays ready as long as anything is answered"
+                ),
+            ),
+            None => (
+                EventType::Normal,
+                QUICK,
+                "the container runtime has not been slow for a minute".to_owned(),
+            ),
+        };
+        let subject = Subject::Node((&*node).into());
+        recorder.record(subject, kind, reason, &message);
+    }
+    // PLEG ended, and the agent with it.
+    std::future::pending::<()>().await;
 }

@@ -80,6 +80,8 @@ pub(super) struct Shared {
     pub(super) signs: Mutex<Signs>,
     pub(super) counts: Mutex<Counts>,
     pub(super) quarantine: watch::Sender<Quarantine>,
+    /// What is slow about the runtime.
+    pub(super) slow: watch::Sender<Option<Arc<str>>>,
     pub(super) record: LifecycleRecord,
     pub(super) metrics: Arc<NodeMetrics>,
     pub(super) clock: Clock,
@@ -125,6 +127,7 @@ impl PlegHandle {
                 signs: Mutex::new(Signs::new(now)),
                 counts: Mutex::default(),
                 quarantine: watch::Sender::default(),
+                slow: watch::Sender::default(),
                 record: LifecycleRecord::default(),
                 metrics,
                 clock,
@@ -156,6 +159,12 @@ impl PlegHandle {
     #[must_use]
     pub fn quarantine(&self) -> watch::Receiver<Quarantine> {
         self.shared.quarantine.subscribe()
+    }
+
+    /// What is slow about the runtime, which answers all the same; level-triggered.
+    #[must_use]
+    pub fn slow(&self) -> watch::Receiver<Option<Arc<str>>> {
+        self.shared.slow.subscribe()
     }
 
     /// Why the runtime as a whole counts as gone; `None` while it answers.

@@ -74,6 +74,11 @@ impl Lane {
         self.waiting.insert((at, self.came, uid));
     }
 
+    /// Whether a pod waits although all places are taken.
+    pub(super) fn is_crowded(&self) -> bool {
+        !self.waiting.is_empty() && self.places.available_permits() == 0
+    }
+
     /// The pod whose turn it is, with its place, if there is one of each.
     pub(super) fn next(&mut self) -> Option<(PodUid, OwnedSemaphorePermit)> {
         if self.waiting.is_empty() {

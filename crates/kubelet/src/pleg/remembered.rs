@@ -24,7 +24,7 @@ pub struct RuntimeIds {
 
 impl RuntimeIds {
     /// Those of all that was seen of a pod.
-    fn of(pod: &ObservedPod) -> Self {
+    pub(crate) fn of(pod: &ObservedPod) -> Self {
         let sandboxes = pod.sandboxes.iter().map(|found| found.id.clone());
         let containers = pod.containers.iter();
         Self {
@@ -33,6 +33,12 @@ impl RuntimeIds {
                 .map(|found| (found.id.clone(), found.sandbox.clone()))
                 .collect(),
         }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sandboxes.is_empty() && self.containers.is_empty()
     }
 
     /// Whether all of them are among what was seen.
@@ -64,7 +70,7 @@ impl PlegHandle {
     /// a larger number than the one that this returns: an older one was taken from lists alone.
     #[must_use]
     pub fn remember(&self, uid: &PodUid, ids: &RuntimeIds) -> Seq {
-        if ids.are_in(&ObservedPod::default()) {
+        if ids.is_empty() {
             return Seq::ZERO;
         }
         self.listed_cell(uid);
@@ -81,6 +87,14 @@ impl PlegHandle {
                 .learned_containers
                 .extend(containers.map(|(id, sandbox)| (id.clone(), sandbox.clone())));
         });
+        self.now()
+    }
+
+    /// Has the pod listed once more. What may be acted on is an observation with a larger number than
+    /// the one that this returns.
+    #[must_use]
+    pub fn list_again(&self, uid: &PodUid) -> Seq {
+        self.mark_as(uid, Cause::Demand, |marks| marks.needs_list = true);
         self.now()
     }
 }

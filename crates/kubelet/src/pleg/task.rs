@@ -21,6 +21,7 @@ use super::{
     lane::Lane,
     missed::Missed,
     relist::{self, Listed},
+    slow::Slowness,
     stream,
 };
 use crate::{
@@ -67,6 +68,7 @@ pub struct PlegTask {
     pub(super) retries: BTreeSet<(Instant, PodUid)>,
     pub(super) missed: Missed,
     pub(super) kernel: Kernel,
+    slow: Slowness,
     heartbeat: Heartbeat,
 }
 
@@ -102,6 +104,7 @@ impl PlegTask {
             retries: BTreeSet::new(),
             missed: Missed::default(),
             kernel: Kernel::new(processes, settings.rest, watched),
+            slow: Slowness::default(),
             heartbeat,
         };
         let weak = Arc::downgrade(&handle.shared);
@@ -125,12 +128,14 @@ impl PlegTask {
         loop {
             self.heartbeat.beat();
             self.handle.look_for_suspend();
-            let (next_relist, echo) = {
+            let (next_relist, echo, relisting) = {
                 let flow = lock(&shared.flow);
-                (flow.cadence.next(), flow.echoes.next())
+                (flow.cadence.next(), flow.echoes.next(), flow.relisting)
             };
+            self.look_for_slowness(relisting);
             let retry = self.retries.first().map(|(at, _)| *at);
-            let timers = [retry, echo, self.missed.next(), self.kernel.next()];
+            let slow = self.slow.next(relisting);
+            let timers = [retry, echo, self.missed.next(), self.kernel.next(), slow];
             let timer = timers.into_iter().flatten().min();
             // Cancel safety: Notify keeps its permit, JoinSets keep finished tasks, timers are
             // computed anew in each round.
@@ -235,6 +240,7 @@ impl PlegTask {
         let now = Instant::now();
         let mut flow = lock(&shared.flow);
         flow.relisting = None;
+        let succeeded = result.is_ok();
         match result {
             Ok(()) => {
                 backoff.reset();
@@ -248,8 +254,18 @@ impl PlegTask {
                 }
             }
         }
-        let took = (now - at).as_secs_f64();
+        let took = now - at;
+        self.slow.listed(took, succeeded);
+        let took = took.as_secs_f64();
         shared.metrics.pleg.relist_duration.observe(took);
+    }
+
+    fn look_for_slowness(&mut self, relisting: Option<Instant>) {
+        let crowded = self.hanging.is_crowded();
+        let told = self.slow.look(Instant::now(), relisting, crowded);
+        if let Some(told) = told {
+            self.handle.shared.slow.send_replace(told);
+        }
     }
 
     fn start_inspections(&mut self) {

@@ -15,8 +15,8 @@ use tokio::{sync::watch, time::Instant};
 use tracing::{debug, info, warn};
 
 use super::{
-    Control, PodContext, PodEntry, apply::Unfinished, draws::Draws, ephemeral, repeats::Repeats,
-    round::Round,
+    Control, PodContext, PodEntry, apply::Unfinished, doubt::Doubt, draws::Draws, ephemeral,
+    repeats::Repeats, round::Round,
 };
 use crate::{
     events::EventType, pleg::Observation, records::PodRecord, runtime_state::RuntimeState,
@@ -31,7 +31,9 @@ pub struct PodTask {
     pub(super) observed: Arc<ObservedPod>,
     observations: watch::Receiver<Observation>,
     /// An observation that is to be acted on began after this.
-    last_step: Seq,
+    pub(super) last_step: Seq,
+    /// A list may leave out what an earlier process made.
+    pub(super) doubt: Option<Doubt>,
     pub(super) status: Option<PodStatus>,
     /// A finished pod was edited, or one that was being removed is wanted again: remove what is
     /// left of it and start anew.
@@ -62,7 +64,8 @@ pub struct TaskEnd {
 }
 
 impl PodTask {
-    /// A task that goes on from what an earlier process recorded.
+    /// A task that goes on from what an earlier process recorded. `was_here`: an earlier process
+    /// worked on the pod.
     #[must_use]
     pub fn new(
         context: Arc<PodContext>,
@@ -70,7 +73,13 @@ impl PodTask {
         control: watch::Receiver<Control>,
         intents: watch::Receiver<Arc<Intents>>,
         record: Option<PodRecord>,
+        was_here: bool,
     ) -> Self {
+        // What stands in for a lost record has no definition.
+        let recorded = record
+            .as_ref()
+            .is_some_and(|record| !record.definition.is_empty());
+        let doubt = (was_here && !recorded).then(Doubt::default);
         let remembered = record.as_ref().map_or(Seq::ZERO, |record| {
             context.pleg.remember(&pod.uid, &record.held)
         });
@@ -100,6 +109,7 @@ impl PodTask {
             observed: Arc::default(),
             observations,
             last_step: remembered,
+            doubt,
             status,
             anew,
             definition,
@@ -130,6 +140,9 @@ impl PodTask {
                 .pleg
                 .newer(&uid, &mut self.observations, self.last_step)
                 .await;
+            if self.doubts(&seen.pod).await {
+                continue;
+            }
             self.context.pleg.sync_began(&uid, seen.seq);
             let before = std::mem::replace(&mut self.observed, seen.pod);
             self.tell_of_lost_ends(&before);

@@ -332,6 +332,7 @@ impl PodTable {
             receiver,
             intents,
             memory.record,
+            self.on_disk.contains(&uid),
         );
         let id = self.running.spawn(task.run()).id();
         self.by_id.insert(id, uid.clone());

@@ -1,6 +1,6 @@
 //! Lists that leave out what is there: what an earlier agent knew is not made a second time.
 
-use std::time::Duration;
+use std::{fs, time::Duration};
 
 use rubelet_sim::{Behavior, Exec, ListFault, Subject};
 use tokio::time::sleep;
@@ -86,6 +86,38 @@ async fn an_agent_that_starts_with_holes_in_all_lists_makes_nothing_twice() {
         node.start();
         assert_adopted(&node, &uid, before, &format!("seed {seed}")).await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_lost_its_record_does_not_believe_one_list_that_lacks_what_runs() {
+    for damage in [None, Some("not a record")] {
+        for lists in [&LISTS[..1], &LISTS[1..], &LISTS] {
+            let (mut node, uid) = node_with_past().await;
+            let before = made(&node, &uid);
+            node.kill().await;
+            match damage {
+                None => fs::remove_file(node.record("web")).unwrap(),
+                Some(text) => fs::write(node.record("web"), text).unwrap(),
+            }
+            for list in lists {
+                node.sim.inject_list(ListFault::empty(list).times(1));
+            }
+            node.start();
+            let what = format!("{damage:?}, once no {lists:?}");
+            assert_adopted(&node, &uid, before, &what).await;
+        }
+    }
+}
+
+/// Only what was here before is looked at twice.
+#[tokio::test(start_paused = true)]
+async fn the_first_start_of_a_pod_waits_for_no_second_list() {
+    let node = Node::new();
+    sleep(seconds(20)).await;
+    let uid = node.want("web", "containers: [{name: a, image: 'app:1'}]");
+    let runs = |node: &Node| node.sim.running(&uid, "a").is_some();
+    let took = node.within(seconds(5), "its start", runs).await;
+    assert!(took < Duration::from_millis(100), "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]

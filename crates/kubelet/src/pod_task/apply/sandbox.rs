@@ -111,6 +111,8 @@ impl PodTask {
         if self.history.sandbox_attempt != attempt {
             self.history.sandbox_attempt = attempt;
             self.save_record();
+            // On disk as well: a number that was not recorded would be given twice after a crash.
+            context.records.flush().await;
         }
         let call = context.drain.run(context.runtime.run_pod_sandbox(request));
         match context.starts.run(call).await {

@@ -44,6 +44,9 @@ async fn containers_whose_status_hangs_are_the_trouble_of_their_pods_only() {
                 .any(|event| event.contains("does not tell the state"));
             assert!(warned, "{events:?}");
         }
+        // A lane of four is enough for one of them.
+        assert_eq!(node.node_events("RuntimeSlow"), u32::from(count > 4));
+        assert_eq!(node.node_events("RuntimeNotSlow"), 0);
         drop(hangs);
         let again =
             |node: &Node| (0..count).all(|number| node.is_running(&format!("bad-{number}")));
@@ -99,7 +102,16 @@ async fn a_runtime_with_slow_lists_is_slow_and_not_gone() {
         slowest = slowest.max(node.metric("rubelet_pleg_relist_in_progress_seconds"));
     }
     assert!(slowest > 10.0, "{slowest}");
+    // Once, and not for each list.
+    assert_eq!(node.node_events("RuntimeSlow"), 1);
+    assert_eq!(node.node_events("RuntimeNotSlow"), 0);
     let id = node.kill_app(&uid, 1);
     let took = node.until_death_of(&id).await;
     assert!(took <= AT_ONCE, "{took:?}");
+    for call in ["ListPodSandbox", "ListContainers"] {
+        node.sim.set_latency_of(call, millis(0));
+    }
+    sleep(seconds(300)).await;
+    assert_eq!(node.node_events("RuntimeNotSlow"), 1);
+    assert_eq!(node.node_events("RuntimeSlow"), 1);
 }

@@ -6,6 +6,7 @@ use rubelet_base::PodName;
 use rubelet_pod_plan::ObservedPod;
 
 use crate::{
+    events::Subject,
     pleg::{LifecycleEvent, LifecycleKind},
     tests::node::{Node, seconds},
 };
@@ -53,6 +54,15 @@ impl Node {
     pub(super) async fn until_death_of(&self, id: &str) -> Duration {
         let told = |node: &Self| node.times_told(id, LifecycleKind::Died) > 0;
         self.within(seconds(400), "its end is told", told).await
+    }
+
+    /// How often an event of this reason was recorded at the node.
+    pub(super) fn node_events(&self, reason: &str) -> u32 {
+        let rows = self.recorder().board().list().into_iter();
+        let events = rows.map(|(_, _, event)| event);
+        let about = events
+            .filter(|event| matches!(event.subject, Subject::Node(_)) && &*event.reason == reason);
+        about.map(|event| event.count).sum()
     }
 
     /// What is known of a pod.

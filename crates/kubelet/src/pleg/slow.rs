@@ -1,0 +1,105 @@
+//! A runtime that is slow: operators are told, and the node stays ready.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+
+/// A list that takes longer than this is slow.
+pub(super) const SLOW_LIST: Duration = Duration::from_secs(10);
+
+/// So long nothing may be slow before the runtime counts as quick again: what comes and goes is told
+/// of once.
+const REST: Duration = Duration::from_secs(60);
+
+/// What is slow, from the first sign until nothing was for [`REST`].
+#[derive(Debug, Default)]
+pub(super) struct Slowness {
+    /// The last list that ended was slow.
+    list: bool,
+    told: bool,
+    /// Since when nothing has been slow; only while the runtime counts as slow.
+    quick_since: Option<Instant>,
+}
+
+impl Slowness {
+    /// A list ended with success after so long. One that failed says nothing, unless it took long.
+    pub(super) fn listed(&mut self, took: Duration, succeeded: bool) {
+        if succeeded || took >= SLOW_LIST {
+            self.list = took >= SLOW_LIST;
+        }
+    }
+
+    /// Looks at the list that is under way, and at whether pods whose inspections hang wait for each
+    /// other; tells when what is to be said of the runtime changes: `Some(None)` is that it is quick.
+    pub(super) fn look(
+        &mut self,
+        now: Instant,
+        relisting: Option<Instant>,
+        crowded: bool,
+    ) -> Option<Option<Arc<str>>> {
+        let list = self.list || relisting.is_some_and(|at| now >= at + SLOW_LIST);
+        if !list && !crowded {
+            if !self.told {
+                return None;
+            }
+            let since = *self.quick_since.get_or_insert(now);
+            if now < since + REST {
+                return None;
+            }
+            *self = Self::default();
+            return Some(None);
+        }
+        self.quick_since = None;
+        if std::mem::replace(&mut self.told, true) {
+            return None;
+        }
+        let what = if list {
+            "a list of all containers takes longer than 10s"
+        } else {
+            "it does not tell the states of more than 4 pods"
+        };
+        Some(Some(what.into()))
+    }
+
+    /// When to look again at the latest.
+    pub(super) fn next(&self, relisting: Option<Instant>) -> Option<Instant> {
+        let list = relisting.filter(|_| !self.told).map(|at| at + SLOW_LIST);
+        let quick = self.quick_since.map(|at| at + REST);
+        [list, quick].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_episode_is_told_once_and_ends_after_a_minute_without() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut slow = Slowness::default();
+        assert_eq!(slow.look(at(9), Some(at(0)), false), None);
+        assert_eq!(slow.next(Some(at(0))), Some(at(10)));
+        let told = slow.look(at(10), Some(at(0)), false);
+        assert!(matches!(told, Some(Some(_))), "{told:?}");
+        // The next list is slow, too, and lists are far from each other.
+        slow.listed(Duration::from_secs(20), true);
+        for now in [20, 80, 300] {
+            assert_eq!(slow.look(at(now), None, false), None);
+        }
+        // A quick failure is no quick list.
+        slow.listed(Duration::from_secs(1), false);
+        assert_eq!(slow.look(at(400), None, false), None);
+        slow.listed(Duration::from_secs(1), true);
+        assert_eq!(slow.look(at(500), None, false), None);
+        assert_eq!(slow.next(None), Some(at(560)));
+        // Something else is slow in between.
+        assert_eq!(slow.look(at(530), None, true), None);
+        assert_eq!(slow.look(at(540), None, false), None);
+        assert_eq!(slow.look(at(599), None, false), None);
+        assert_eq!(slow.look(at(600), None, false), Some(None));
+        assert_eq!(slow.look(at(601), None, false), None);
+        let again = slow.look(at(602), None, true);
+        assert!(matches!(again, Some(Some(_))), "{again:?}");
+    }
+}
