@@ -132,6 +132,14 @@ fn start() -> v1::StartContainerRequest {
     }
 }
 
+/// Begins a start that hangs in the runtime, and goes away.
+async fn start_without_waiting(client: &CriClient, served: &Served) {
+    tokio::select! {
+        answer = client.start_container(start()) => panic!("it waits: {answer:?}"),
+        () = served.runtime.hung.notified() => {}
+    }
+}
+
 fn late(outcome: Result<(), CriErrorKind>) -> LateAnswer {
     let changed = Changed::Container("c1".to_owned());
     ("StartContainer", changed, outcome)
@@ -152,10 +160,7 @@ async fn a_start_whose_deadline_passed_goes_on_in_the_runtime_and_its_answer_is_
 async fn a_start_that_nobody_waits_for_goes_on_in_the_runtime_and_its_answer_is_told() {
     let served = Served::new();
     let (client, mut told) = watched(&served);
-    tokio::select! {
-        answer = client.start_container(start()) => panic!("it waits: {answer:?}"),
-        () = served.runtime.hung.notified() => {}
-    }
+    start_without_waiting(&client, &served).await;
     served.runtime.go_on.notify_one();
     assert_eq!(told.recv().await, Some(late(Ok(()))));
     // One that is waited for is not told of.
@@ -181,10 +186,7 @@ async fn a_start_that_never_ends_is_broken_off_here_and_in_the_runtime() {
 async fn a_start_that_nobody_waits_for_ends_with_the_client() {
     let served = Served::new();
     let (client, mut told) = watched(&served);
-    tokio::select! {
-        answer = client.start_container(start()) => panic!("it waits: {answer:?}"),
-        () = served.runtime.hung.notified() => {}
-    }
+    start_without_waiting(&client, &served).await;
     let Served {
         runtime,
         client: last,
