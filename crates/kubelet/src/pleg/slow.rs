@@ -4,8 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
+use super::task::HANGING_AT_ONCE;
+
 /// A list that takes longer than this is slow.
-pub(super) const SLOW_LIST: Duration = Duration::from_secs(10);
+const SLOW_LIST: Duration = Duration::from_secs(10);
 
 /// So long nothing may be slow before the runtime counts as quick again: what comes and goes is told
 /// of once.
@@ -54,9 +56,9 @@ impl Slowness {
             return None;
         }
         let what = if list {
-            "a list of all containers takes longer than 10s"
+            format!("a list of all containers takes longer than {SLOW_LIST:?}")
         } else {
-            "it does not tell the states of more than 4 pods"
+            format!("it does not tell the states of more than {HANGING_AT_ONCE} pods")
         };
         Some(Some(what.into()))
     }

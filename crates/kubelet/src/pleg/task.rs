@@ -36,7 +36,7 @@ const INSPECTIONS_AT_ONCE: usize = 16;
 /// An inspection that takes longer than this does not count among them any more.
 const SLOW: Duration = Duration::from_secs(1);
 /// So many pods whose last inspection hung are inspected at the same time.
-const HANGING_AT_ONCE: usize = 4;
+pub(super) const HANGING_AT_ONCE: usize = 4;
 /// A pod whose task is at work is inspected this often at most.
 const WHILE_BUSY: Duration = Duration::from_secs(1);
 /// First wait after a failed relist; doubles up to [`RELIST_RETRY_MAX`].
