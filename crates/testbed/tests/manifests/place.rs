@@ -22,13 +22,13 @@ fn a_folder_or_file_may_come_later_and_a_single_file_is_followed_over_edits() {
         message.contains("does not exist; waiting for it"),
         "{message}"
     );
-    let readyz = agent.get("/readyz").unwrap();
-    assert_eq!(readyz.status, 500);
-    assert!(
-        readyz.text().contains("manifest source"),
-        "{}",
-        readyz.text()
-    );
+    agent
+        .wait_for("what is waited for is the source", TIMEOUT, |agent| {
+            let readyz = agent.get("/readyz")?;
+            let is_told = readyz.text().contains("waiting for a manifest source");
+            Ok((readyz.status == 500 && is_told).then_some(()))
+        })
+        .unwrap();
     std::fs::create_dir_all(&folder).unwrap();
     let pod = PodText::new("patient");
     std::fs::write(folder.join("patient.yaml"), pod.yaml()).unwrap();
