@@ -173,7 +173,8 @@ impl PodTask {
             }
             info!(pod = %self.pod.name, uid = %uid, why = %Reasons(&plan), "Pod is synchronised");
             let finished = plan.finished;
-            let done = self.apply_all(plan.steps).await;
+            // Most tasks wait most of the time: what steps need is not part of what each takes.
+            let done = Box::pin(self.apply_all(plan.steps)).await;
             let is_last = finished && done;
             self.round
                 .ended(&self.context.metrics.pods, target, is_last);
@@ -369,7 +370,7 @@ impl PodTask {
             () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {}
         }
         if let Some(news) = news {
-            self.drawn(news).await;
+            Box::pin(self.drawn(news)).await;
         }
         self.round.woken();
     }

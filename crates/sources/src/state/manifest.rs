@@ -98,7 +98,9 @@ impl Manifest {
                 held: false,
             }
         });
-        let claims: Vec<Claim> = claims.collect();
+        let mut claims: Vec<Claim> = claims.collect();
+        // Collecting takes over the room of the pods, which is many times that of claims.
+        claims.shrink_to_fit();
         if problems.is_empty() {
             self.last_good = Some(now);
             self.claims = claims;
