@@ -1,5 +1,8 @@
 //! `rubelet logs`: what a container wrote.
 
+mod lines;
+mod several;
+
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -7,6 +10,8 @@ use jiff::Timestamp;
 use rubelet_base::duration::parse_go;
 use rubelet_server::Resource;
 use serde_json::Value;
+
+use several::Wanted;
 
 use super::{
     agent::{Agent, Pieces, collection},
@@ -24,6 +29,7 @@ Examples:
   rubelet logs web
   rubelet logs web -c sidecar -f --tail 20
   rubelet logs web sidecar
+  rubelet logs web --all-containers --prefix -f
   rubelet logs web --previous --timestamps")]
 pub(crate) struct LogsArgs {
     /// Pod: NAME, pod/NAME, or the beginning of a name
@@ -34,6 +40,12 @@ pub(crate) struct LogsArgs {
     /// Container; not needed where the pod has only one
     #[arg(short, long, value_name = "NAME")]
     container: Option<String>,
+    /// The logs of all containers; one after the other, or with -f as the lines come
+    #[arg(long, conflicts_with_all = ["container", "second"])]
+    all_containers: bool,
+    /// Put the pod's and the container's name before each line
+    #[arg(long)]
+    prefix: bool,
     #[command(flatten)]
     namespace: NamespaceArgs,
     /// Go on until the container ends
@@ -76,18 +88,36 @@ pub(super) async fn run(
     let namespace = args.namespace.namespace();
     let pods = agent.list(&collection(Resource::Pods, namespace)).await?;
     let pod = find(agent, Resource::Pods, &pods, wanted, namespace).await?;
-    let container = match args.container.as_ref().or(args.second.as_ref()) {
-        Some(container) => container.clone(),
-        None => default_container(&pod, terminal),
+    let containers = match args.container.as_ref().or(args.second.as_ref()) {
+        Some(container) => vec![container.clone()],
+        None if args.all_containers => all_containers(&pod),
+        None => vec![default_container(&pod, terminal)],
     };
-    let stream = agent.open(&url(args, &pod, &container)).await?;
+    let print = async {
+        if !args.all_containers && !args.prefix {
+            let stream = agent.open(&url(args, &pod, &containers[0])).await?;
+            return copy(stream, terminal).await;
+        }
+        let wanted: Vec<Wanted> = containers
+            .iter()
+            .map(|container| Wanted {
+                container: container.clone(),
+                url: url(args, &pod, container),
+                prefix: match args.prefix {
+                    true => format!("[pod/{}/{container}] ", name_of(&pod)),
+                    false => String::new(),
+                },
+            })
+            .collect();
+        several::print(agent, &wanted, args.follow, terminal).await
+    };
     if args.follow {
         return tokio::select! {
-            ended = copy(stream, terminal) => ended,
+            ended = print => ended,
             interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
         };
     }
-    copy(stream, terminal).await
+    print.await
 }
 
 async fn copy(mut stream: Pieces, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
@@ -97,21 +127,26 @@ async fn copy(mut stream: Pieces, terminal: &mut Terminal<'_>) -> Result<(), Fai
     Ok(())
 }
 
+/// The names in a list of containers.
+fn names(pod: &Value, list: &str) -> Vec<String> {
+    let entries = pod["spec"][list].as_array();
+    let entries = entries.map(Vec::as_slice).unwrap_or_default();
+    let names = entries.iter().filter_map(|entry| entry["name"].as_str());
+    names.map(str::to_owned).collect()
+}
+
+/// All containers, in the order in which they begin.
+fn all_containers(pod: &Value) -> Vec<String> {
+    ["initContainers", "containers", "ephemeralContainers"]
+        .into_iter()
+        .flat_map(|list| names(pod, list))
+        .collect()
+}
+
 /// The container that is meant when none is named; says so where there was a choice.
 fn default_container(pod: &Value, terminal: &mut Terminal<'_>) -> String {
-    let names = |list: &str| -> Vec<String> {
-        let entries = pod["spec"][list]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        entries
-            .iter()
-            .filter_map(|entry| entry["name"].as_str())
-            .map(str::to_owned)
-            .collect()
-    };
-    let (regular, init) = (names("containers"), names("initContainers"));
-    let ephemeral = names("ephemeralContainers");
+    let (regular, init) = (names(pod, "containers"), names(pod, "initContainers"));
+    let ephemeral = names(pod, "ephemeralContainers");
     let annotated = pod["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"]
         .as_str()
         .filter(|name| {

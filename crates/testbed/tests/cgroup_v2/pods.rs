@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use rubelet_testbed::manifest::{pod, shell, waiting, with};
-use rubelet_testbed::status::{ended, has_ended, runs};
+use rubelet_testbed::status::{ended, has_ended, restarts, runs};
 use rubelet_testbed::vm::Image;
 use serde_json::{Value, json};
 
@@ -15,12 +15,24 @@ const DEVICES: &str = "mknod /null c 1 3 && echo x > /null && echo null-works; \
 
 /// A pod with half a processor and 64 MiB.
 fn limited() -> Value {
-    let limits = json!({ "cpu": "500m", "memory": "64Mi" });
+    with_limits("limited", &json!({ "cpu": "500m", "memory": "64Mi" }))
+}
+
+fn with_limits(name: &str, limits: &Value) -> Value {
     let main = with(
         waiting("main"),
         &json!({ "resources": { "limits": limits } }),
     );
-    pod("limited", &json!({ "containers": [main] }))
+    pod(name, &json!({ "containers": [main] }))
+}
+
+/// Says of files below a cgroup what they must hold.
+fn assert_holds(node: &mut Node, cgroup: &str, files: &[(&str, &str)]) -> Result<()> {
+    for (file, expected) in files {
+        let value = node.run(&format!("cat {cgroup}/{file}"))?;
+        assert_eq!(value.trim(), *expected, "{cgroup}/{file}");
+    }
+    Ok(())
 }
 
 #[test]
@@ -39,7 +51,7 @@ fn pods_have_limits_run_out_of_memory_and_reach_no_devices() -> Result<()> {
     let seen = node.wait("limited", "runs", |pod| runs(pod, "main"))?;
     let cgroup = node.cgroup(&seen, "main")?;
     assert!(cgroup.contains("/kubepods/pod"), "guaranteed: {cgroup}");
-    for (file, expected) in [
+    let expected = [
         ("cpu.max", "50000 100000"),
         ("memory.max", "67108864"),
         ("memory.swap.max", "0"),
@@ -47,10 +59,8 @@ fn pods_have_limits_run_out_of_memory_and_reach_no_devices() -> Result<()> {
         ("cpu.weight", "59"),
         ("../cpu.max", "50000 100000"),
         ("../memory.max", "67108864"),
-    ] {
-        let value = node.run(&format!("cat {cgroup}/{file}"))?;
-        assert_eq!(value.trim(), expected, "{file}");
-    }
+    ];
+    assert_holds(&mut node, &cgroup, &expected)?;
     assert!(!node.run(&format!("cat {cgroup}/cgroup.procs"))?.is_empty());
 
     let seen = node.wait("grows", "was killed", has_ended)?;
@@ -71,6 +81,43 @@ fn pods_have_limits_run_out_of_memory_and_reach_no_devices() -> Result<()> {
     assert!(!log.contains("wrote-console-0"), "{log}");
 
     node.remove("limited", &cgroup)
+}
+
+#[test]
+fn an_edit_of_limits_reaches_the_pods_cgroup_where_it_is_and_huge_pages_are_counted() -> Result<()>
+{
+    let mut node = Node::start(Image::default(), "cgroupfs")?;
+    node.run("echo 8 > /proc/sys/vm/nr_hugepages")?;
+    node.apply(&limited())?;
+    let limits = json!({ "cpu": "100m", "memory": "32Mi", "hugepages-2Mi": "4Mi" });
+    node.apply(&with_limits("huge", &limits))?;
+    let seen = node.wait("limited", "runs", |pod| runs(pod, "main"))?;
+    let before = node.cgroup(&seen, "main")?;
+    let inode = |cgroup: &str| format!("stat -c %i {cgroup}/..");
+    let folder = node.run(&inode(&before))?;
+
+    let limits = json!({ "cpu": "250m", "memory": "96Mi" });
+    node.apply(&with_limits("limited", &limits))?;
+    let again = |pod: &Value| runs(pod, "main") && restarts(pod, "main") == 1;
+    let seen = node.wait("limited", "has its new container", again)?;
+    let cgroup = node.cgroup(&seen, "main")?;
+    assert_eq!(node.run(&inode(&cgroup))?, folder, "the pod's is the same");
+    let expected = [
+        ("cpu.max", "25000 100000"),
+        ("memory.max", "100663296"),
+        ("../cpu.max", "25000 100000"),
+        ("../memory.max", "100663296"),
+    ];
+    assert_holds(&mut node, &cgroup, &expected)?;
+
+    let seen = node.wait("huge", "runs", |pod| runs(pod, "main"))?;
+    let cgroup = node.cgroup(&seen, "main")?;
+    let expected = [
+        ("hugetlb.2MB.max", "4194304"),
+        ("../hugetlb.2MB.max", "4194304"),
+    ];
+    assert_holds(&mut node, &cgroup, &expected)?;
+    node.remove("huge", &cgroup)
 }
 
 #[test]
@@ -97,10 +144,8 @@ fn systemd_keeps_the_cgroups_of_containers() -> Result<()> {
     for expected in ["MemoryMax=67108864", "ActiveState=active", "Delegate=yes"] {
         assert!(shown.contains(expected), "{shown}");
     }
-    for (file, expected) in [("cpu.max", "50000 100000"), ("memory.max", "67108864")] {
-        let value = node.run(&format!("cat {cgroup}/{file}"))?;
-        assert_eq!(value.trim(), expected, "{file}");
-    }
+    let expected = [("cpu.max", "50000 100000"), ("memory.max", "67108864")];
+    assert_holds(&mut node, &cgroup, &expected)?;
     assert_eq!(node.run(&format!("cat {shim}/cgroup.procs"))?, pid);
 
     // The pod goes on without the agent, and with the next one.

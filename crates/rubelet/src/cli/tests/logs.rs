@@ -94,6 +94,72 @@ fn a_container_may_stand_behind_the_pod_as_with_kubectl() {
 }
 
 #[test]
+fn all_containers_come_one_after_the_other() {
+    let agent = agent();
+    log(&agent, &["setting", " up"]);
+    log(&agent, &["one\ntwo\n"]);
+    log(&agent, &[]);
+    let result = agent.type_in("logs two --all-containers");
+    assert_eq!(result.data(), "setting up\none\ntwo\n");
+    let asked = agent.node.log_requests.lock().unwrap();
+    let asked: Vec<&str> = asked.iter().map(|one| &*one.container).collect();
+    assert_eq!(asked, ["setup", "main", "side"]);
+}
+
+#[test]
+fn a_container_without_a_log_does_not_hide_those_of_the_others() {
+    let agent = agent();
+    log(&agent, &["set\n"]);
+    let waiting = "container \"main\" in pod \"two-n1\" is waiting to start: PodInitializing";
+    answer(&agent, Err(LogError::BadRequest(waiting.to_owned())));
+    log(&agent, &["x\n"]);
+    let result = agent.type_in("logs two --all-containers --prefix");
+    assert_eq!(result.code, 1);
+    assert_eq!(result.out, "[pod/two-n1/setup] set\n[pod/two-n1/side] x\n");
+    let told =
+        format!("error: container main: {waiting}\nerror: 1 of 3 containers have no such log\n");
+    assert_eq!(result.err, told);
+}
+
+#[test]
+fn followed_logs_are_printed_line_by_line_as_they_come() {
+    let agent = agent();
+    let (main_goes_on, main) = tokio::sync::oneshot::channel();
+    let (side_goes_on, side) = tokio::sync::oneshot::channel();
+    let follows = |first: &'static [u8], rest: tokio::sync::oneshot::Receiver<&'static [u8]>| {
+        let first = stream::iter([Ok(Bytes::from_static(first))]);
+        let rest = async { Ok(Bytes::from_static(rest.await.unwrap())) };
+        Ok(Box::pin(first.chain(stream::once(rest))) as LogStream)
+    };
+    log(&agent, &["set\n"]);
+    answer(&agent, follows(b"one\nhal", main));
+    answer(&agent, follows(b"x\n", side));
+    let follow = agent.follow("logs two --all-containers --prefix -f");
+    let mut lines = follow.screen.take_lines(3);
+    lines.sort();
+    let expected = ["main] one", "setup] set", "side] x"];
+    assert_eq!(lines, expected.map(|line| format!("[pod/two-n1/{line}")));
+    side_goes_on.send(b"y\n").unwrap();
+    assert_eq!(follow.screen.take_lines(1), ["[pod/two-n1/side] y"]);
+    main_goes_on.send(b"f").unwrap();
+    assert_eq!(follow.screen.take_lines(1), ["[pod/two-n1/main] half"]);
+    assert_eq!(follow.thread.join().unwrap().code, 0);
+}
+
+#[test]
+fn one_container_may_have_its_name_before_each_line_too() {
+    let agent = agent();
+    log(&agent, &["a\nb\n"]);
+    let result = agent.type_in("logs web --prefix");
+    assert_eq!(result.data(), "[pod/web-n1/main] a\n[pod/web-n1/main] b\n");
+    for both in ["-c main", "main"] {
+        let result = agent.type_in(&format!("logs two {both} --all-containers"));
+        let told = result.error(2);
+        assert!(told.contains("cannot be used with"), "{told}");
+    }
+}
+
+#[test]
 fn the_first_container_is_meant_unless_the_pod_says_otherwise() {
     let agent = agent();
     log(&agent, &["x\n"]);
