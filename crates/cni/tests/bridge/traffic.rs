@@ -129,7 +129,7 @@ fn pods_beyond_the_bridges_ports_are_reached_like_the_others() {
         }
         network.check(&last.request).await.unwrap();
         network.del(&last.request).await.unwrap();
-        assert_eq!(last.link("eth0"), None);
+        last.loses_link("eth0");
     });
 }
 

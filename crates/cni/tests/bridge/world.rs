@@ -134,6 +134,16 @@ impl Pod {
         self.inside(|| RouteSocket::open().unwrap().link(name).unwrap())
     }
 
+    /// Waits until it has this interface no more: removing goes on in the background.
+    pub(crate) fn loses_link(&self, name: &str) {
+        let mut tries = 0;
+        while let Some(link) = self.link(name) {
+            tries += 1;
+            assert!(tries < 5000, "{link:?}");
+            std::thread::yield_now();
+        }
+    }
+
     /// Listens inside on all addresses of both families.
     pub(crate) fn listen(&self, port: u16) -> TcpListener {
         self.inside(|| {
