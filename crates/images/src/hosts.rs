@@ -5,7 +5,10 @@
 //! mistake fails the pulls of its registry rather than being left out: what is left out could be the
 //! only host that may be asked.
 
+mod faults;
 mod file;
+
+pub use faults::faults;
 
 use std::{
     fs, io,
@@ -88,24 +91,30 @@ pub(crate) fn of_registry(
         let message = format!("it is unclear where images of {registry} come from: {message}");
         PullError::new(PullErrorKind::Internal, message)
     };
-    let unreadable = |(path, error): (PathBuf, io::Error)| {
-        unusable(format!("cannot read {}: {error}", path.display()))
-    };
-    let Some(folder) = folder_of(folders, registry).map_err(unreadable)? else {
-        return Ok(None);
-    };
+    let folder = folder_of(folders, registry)
+        .map_err(|(path, error)| unusable(unreadable(&path, &error)))?;
+    folder
+        .map(|folder| of_folder(&folder).map_err(unusable))
+        .transpose()
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> String {
+    format!("cannot read {}: {error}", path.display())
+}
+
+/// What a registry's folder says; an error is a sentence.
+fn of_folder(folder: &Path) -> Result<Vec<HostSettings>, String> {
     let file = folder.join("hosts.toml");
     let text = match fs::read_to_string(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(unreadable((file, error))),
+        Err(error) => return Err(unreadable(&file, &error)),
     };
     if text.is_empty() {
-        let found = certificates(&folder).map_err(|error| unreadable((folder, error)))?;
-        return Ok(Some(vec![found]));
+        let found = certificates(folder).map_err(|error| unreadable(folder, &error))?;
+        return Ok(vec![found]);
     }
-    let hosts = file::parse(&text, &file).map_err(|error| unusable(error.to_string()))?;
-    Ok(Some(hosts))
+    file::parse(&text, &file).map_err(|error| error.to_string())
 }
 
 fn folder_of(folders: &[PathBuf], registry: &str) -> Result<Option<PathBuf>, (PathBuf, io::Error)> {

@@ -4,7 +4,7 @@
 //! and removes them, and prepares the root file systems of containers. Below it:
 //!
 //! - [`reference`], [`digest`], [`platform`], [`manifest`]: names and documents, without effects.
-//! - `hosts`: which mirrors are asked before a registry.
+//! - [`hosts`]: which mirrors are asked before a registry.
 //! - `registry`: the client of registries: connections, credentials, redirects, blobs.
 //! - [`archive`]: reads tar streams, without effects; [`unpack`]: applies them to layer folders.
 //! - `store`: what is on disk, who uses it, and what nobody uses any more.
@@ -26,7 +26,7 @@ mod clock;
 pub mod credentials;
 pub mod digest;
 mod error;
-mod hosts;
+pub mod hosts;
 mod image;
 mod load;
 pub mod manifest;

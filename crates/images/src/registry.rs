@@ -27,7 +27,7 @@ use bytes::Bytes;
 use rubelet_base::ErrorChain;
 
 use self::host::Host;
-pub(crate) use self::{body::Body, transport::Transport};
+pub(crate) use self::{body::Body, tls::try_certificates, transport::Transport};
 use crate::{
     Credentials, Digest, PullError, PullErrorKind, Reference,
     hosts::{self, HostSettings},

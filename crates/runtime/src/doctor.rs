@@ -6,6 +6,7 @@ mod devices;
 mod kernel;
 mod leftovers;
 mod privileges;
+mod registries;
 mod space;
 
 use std::path::Path;
@@ -76,6 +77,7 @@ fn check_below(root: &Path, settings: &RuntimeSettings) -> Vec<Finding> {
     findings.extend(privileges::capabilities(root));
     findings.extend(privileges::handlers(settings));
     findings.extend(devices::specifications(settings));
+    findings.extend(registries::folders(settings));
     findings.extend(space::folders(settings));
     findings.extend(leftovers::find(settings));
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));

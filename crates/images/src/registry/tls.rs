@@ -13,7 +13,10 @@ use rustls::{
     sign::CertifiedKey,
 };
 
-use crate::{PullError, PullErrorKind, hosts::NamedFile};
+use crate::{
+    PullError, PullErrorKind,
+    hosts::{HostSettings, NamedFile},
+};
 
 /// What is shown to hosts that want to know who asks.
 pub(super) type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
@@ -72,6 +75,17 @@ pub(super) fn identity((certificate, key): &(NamedFile, NamedFile)) -> Result<Id
     )
     .map_err(|cause| unusable(key, "client key", cause.into()))?;
     Ok((chain, secret))
+}
+
+/// Reads what a host's settings name, as a pull would.
+pub(crate) fn try_certificates(host: &HostSettings) -> Result<(), PullError> {
+    let mut roots = RootCertStore::empty();
+    for file in &host.authorities {
+        add_named(&mut roots, file)?;
+    }
+    host.client
+        .as_ref()
+        .map_or(Ok(()), |files| identity(files).map(drop))
 }
 
 fn unusable(file: &NamedFile, what: &str, cause: Cause) -> PullError {
