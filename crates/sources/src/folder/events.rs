@@ -114,7 +114,7 @@ impl FolderEvents {
             .map(|mut ready| ready.retain_ready())
     }
 
-    /// Takes all events that count.
+    /// Takes all events that count, also those that nobody was woken for yet.
     pub(super) fn drain(&mut self) -> io::Result<Vec<Happened>> {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut happened = Vec::new();
@@ -123,25 +123,35 @@ impl FolderEvents {
             watched,
             stale,
         } = self;
-        loop {
-            let drained: io::Result<Infallible> = inotify.try_io(Interest::READABLE, |fd| {
-                let mut reader = Reader::new(fd, &mut buffer);
-                loop {
-                    let event = reader.next()?;
-                    let name = event
-                        .file_name()
-                        .map(|name| OsStr::from_bytes(name.to_bytes()));
-                    let place = watched.get(&event.wd());
-                    happened.extend(judge(place, event.events(), name, stale));
+        let mut take = |fd: &OwnedFd| -> io::Result<Infallible> {
+            let mut reader = Reader::new(fd, &mut buffer);
+            loop {
+                let event = reader.next()?;
+                let name = event
+                    .file_name()
+                    .map(|name| OsStr::from_bytes(name.to_bytes()));
+                let place = watched.get(&event.wd());
+                happened.extend(judge(place, event.events(), name, stale));
+            }
+        };
+        // Whether there is something to read is remembered, and on a busy machine not up to date:
+        // what was written while a file was read must not go unseen. Reading by what is remembered
+        // corrects that.
+        for remembered in [false, true] {
+            loop {
+                let drained = match remembered {
+                    false => take(inotify.get_ref()),
+                    true => inotify.try_io(Interest::READABLE, |fd| take(fd)),
+                };
+                match drained {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) => return Err(error),
+                    Ok(never) => match never {},
                 }
-            });
-            match drained {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(happened),
-                Err(error) => return Err(error),
-                Ok(never) => match never {},
             }
         }
+        Ok(happened)
     }
 }
 
@@ -216,4 +226,36 @@ fn identity(folder: &Path) -> Option<(u64, u64)> {
     fs::metadata(folder)
         .ok()
         .map(|meta| (meta.dev(), meta.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Write as _, time::Duration};
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// One thread: nothing but this test could look for events meanwhile.
+    #[tokio::test]
+    async fn what_has_happened_is_known_before_anybody_was_woken_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut events = FolderEvents::new(folder.path()).unwrap();
+        let name = OsString::from("a.yaml");
+        for _ in 0..3 {
+            let mut file = fs::File::create(folder.path().join(&name)).unwrap();
+            file.write_all(b"half").unwrap();
+            let writing = Happened::Writing(name.clone());
+            assert!(events.drain().unwrap().contains(&writing));
+            drop(file);
+            let closed = Happened::Changed(name.clone());
+            assert_eq!(events.drain().unwrap(), [closed]);
+        }
+        // It does not stay awake for what was taken.
+        if let Ok(woken) = timeout(Duration::ZERO, events.wait()).await {
+            woken.unwrap();
+        }
+        assert_eq!(events.drain().unwrap(), []);
+        assert!(timeout(Duration::ZERO, events.wait()).await.is_err());
+    }
 }
