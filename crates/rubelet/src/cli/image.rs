@@ -186,7 +186,8 @@ async fn pull(
             auth: logins.of(name)?,
             ..Default::default()
         };
-        let pulled = backend.images.pull_image(request).await?;
+        let pulled = backend.images.pull_image(request).await;
+        let pulled = pulled.map_err(|error| backend::in_its_words(error, "pull", name))?;
         terminal.print(format!("{}\n", visible(&pulled.image_ref)))
     })
     .await

@@ -9,7 +9,9 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use rubelet_config::EmbeddedRuntime;
-use rubelet_cri::{CriResult, ImageLoader, ImageService, RuntimeService, v1};
+use rubelet_cri::{
+    CriError, CriErrorKind, CriResult, ImageLoader, ImageService, RuntimeService, v1,
+};
 use rubelet_cri_grpc::{CriClient, Timeouts};
 use rubelet_runtime::StoredImages;
 use serde_json::Value;
@@ -96,6 +98,21 @@ fn of_agent(config: &Value) -> Place {
 /// What our own runtime calls itself.
 const OWN: &str = "rubelet";
 
+/// What a runtime said of an image, without the name of a call that nobody typed.
+pub(super) fn in_its_words(error: CriError, task: &str, name: &str) -> Failure {
+    let silent = matches!(
+        error.kind,
+        CriErrorKind::Unavailable | CriErrorKind::DeadlineExceeded(_) | CriErrorKind::Canceled
+    );
+    if silent || error.message.is_empty() {
+        return error.into();
+    }
+    match error.message.contains(name) {
+        true => anyhow!(error.message).into(),
+        false => anyhow!("cannot {task} {name}: {}", error.message).into(),
+    }
+}
+
 /// Somebody who has images.
 pub(super) struct Backend {
     pub(super) images: Arc<dyn ImageService>,
@@ -147,18 +164,22 @@ impl Backend {
         })
     }
 
-    pub(super) async fn load(&self, path: &Path) -> Result<Vec<String>, Failure> {
+    /// Loads the archive or folder at `path`, which people know as `name`.
+    pub(super) async fn load(&self, path: &Path, name: &str) -> Result<Vec<String>, Failure> {
         let loaded: CriResult<Vec<String>> = match &self.loader {
             Loader::Socket(client) => client.load_images(path).await,
             Loader::Own(own, _) => own.load(path.to_owned()).await,
         };
-        loaded.map_err(|error| match error.is_unimplemented() {
+        loaded.map_err(|mut error| match error.is_unimplemented() {
             true => anyhow!(
                 "the runtime on this socket can't load archives; only Rubelet's own can (containerd \
                  has `ctr images import`)"
             )
             .into(),
-            false => error.into(),
+            false => {
+                error.message = error.message.replace(&*path.to_string_lossy(), name);
+                in_its_words(error, "load", name)
+            }
         })
     }
 

@@ -45,10 +45,11 @@ pub(super) async fn run(
     each(&names, terminal, async |file, terminal| {
         let loaded = if file == STDIN {
             let archive = from_stdin()?;
-            backend.load(archive.path()).await?
+            backend.load(archive.path(), "stdin").await?
         } else {
             // The runtime may have another working folder.
-            backend.load(&std::path::absolute(Path::new(file))?).await?
+            let path = std::path::absolute(Path::new(file))?;
+            backend.load(&path, file).await?
         };
         let lines = loaded.iter().map(|name| format!("{}\n", visible(name)));
         terminal.print(lines.collect::<String>())

@@ -131,7 +131,15 @@ impl ImageService for Images {
 #[async_trait]
 impl ImageLoader for Images {
     async fn load(&self, path: PathBuf) -> CriResult<Vec<String>> {
-        Ok(vec![path.display().to_string()])
+        let path = path.display().to_string();
+        match path.contains("broken") {
+            true => Err(CriError::new(
+                "LoadImage",
+                CriErrorKind::InvalidArgument,
+                format!("{path} is no archive"),
+            )),
+            false => Ok(vec![path]),
+        }
     }
 }
 
@@ -257,7 +265,10 @@ fn pulling_tells_the_registrys_reason() {
     let served = Served::start(true);
     assert_eq!(served.type_in("pull a:1").data(), "a:1\n");
     let error = served.type_in("pull secret:1").error(1);
-    assert!(error.contains("the registry wants a password"), "{error}");
+    assert_eq!(
+        error,
+        "error: cannot pull secret:1: the registry wants a password\n"
+    );
     let usage = served.type_in("pull a:1 --username me").error(2);
     assert!(usage.contains("--password-stdin"), "{usage}");
 }
@@ -346,6 +357,8 @@ fn files_are_loaded_by_their_whole_path_where_the_runtime_can() {
         both.contains("/a.tar\n") && both.contains("/b.tar\n"),
         "{both}"
     );
+    let error = served.type_in("load dir/broken.tar").error(1);
+    assert_eq!(error, "error: dir/broken.tar is no archive\n");
     let other = Served::start(false);
     let error = other.type_in("load a.tar").error(1);
     assert!(error.contains("can't load archives"), "{error}");
