@@ -127,11 +127,15 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     let node = node::Node::look(flags, &resolved)?;
     preflight::check(&resolved, &node.cgroups)?;
     node::set_oom_score(resolved.config.oom_score_adj);
+    let endpoint = match resolved.config.container_runtime_endpoint.as_str() {
+        "" => embedded::ENDPOINT,
+        endpoint => endpoint,
+    };
     info!(
         node = %node.name,
         version = env!("CARGO_PKG_VERSION"),
         root = %root.display(),
-        endpoint = resolved.config.container_runtime_endpoint,
+        endpoint,
         "Rubelet starts"
     );
     let inside = match resolved.config.container_runtime_endpoint.is_empty() {

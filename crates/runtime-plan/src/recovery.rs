@@ -9,6 +9,7 @@ mod leftovers;
 mod plan;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -79,9 +79,9 @@ pub(super) async fn apply(
                 None => None,
             };
             for Planned { step, why, .. } in steps {
-                tracing::info!(?step, why, "brings in order what was left");
+                tracing::info!(%step, why, "brings in order what was left");
                 if let Err(fault) = take(&engine, &known, shim.as_ref(), &step).await {
-                    tracing::warn!(?step, why, %fault, "a leftover stays");
+                    tracing::warn!(%step, why, %fault, "a leftover stays");
                 }
             }
         });
