@@ -239,11 +239,13 @@ mod tests {
     /// One thread: nothing but this test could look for events meanwhile.
     #[tokio::test]
     async fn what_has_happened_is_known_before_anybody_was_woken_for_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut events = FolderEvents::new(folder.path()).unwrap();
+        let around = tempfile::tempdir().unwrap();
+        let folder = around.path().join("manifests");
+        fs::create_dir(&folder).unwrap();
+        let mut events = FolderEvents::new(&folder).unwrap();
         let name = OsString::from("a.yaml");
         for _ in 0..3 {
-            let mut file = fs::File::create(folder.path().join(&name)).unwrap();
+            let mut file = fs::File::create(folder.join(&name)).unwrap();
             file.write_all(b"half").unwrap();
             let writing = Happened::Writing(name.clone());
             assert!(events.drain().unwrap().contains(&writing));
@@ -252,10 +254,10 @@ mod tests {
             assert_eq!(events.drain().unwrap(), [closed]);
         }
         // It does not stay awake for what was taken.
-        if let Ok(woken) = timeout(Duration::ZERO, events.wait()).await {
-            woken.unwrap();
-        }
-        assert_eq!(events.drain().unwrap(), []);
+        fs::create_dir(folder.join("b")).unwrap();
+        events.wait().await.unwrap();
+        let made = Happened::Changed("b".into());
+        assert_eq!(events.drain().unwrap(), [made]);
         assert!(timeout(Duration::ZERO, events.wait()).await.is_err());
     }
 }
