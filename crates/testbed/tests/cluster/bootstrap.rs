@@ -41,7 +41,9 @@ fn a_new_node_asks_for_a_certificate_says_so_and_joins_when_it_is_approved() {
     let node = cluster.api().get("nodes", "", "fresh").unwrap();
     assert_eq!(condition(&node, "Ready"), "True");
     agent.wait_ready(TIMEOUT).unwrap();
-    assert_eq!(agent.cli(&["status"]).unwrap().code, 0);
+    // The pods of the API server may be known a little later.
+    let works = |agent: &Agent| Ok((agent.cli(&["status"])?.code == 0).then_some(()));
+    agent.wait_for("the node works", TIMEOUT, works).unwrap();
 
     let mode = |name: &str| {
         use std::os::unix::fs::PermissionsExt as _;
