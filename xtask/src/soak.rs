@@ -29,8 +29,8 @@ Runs the agent with a folder of pods on a private runtime behind chaos-cri (need
 decides the faults, and what happens meanwhile: manifests are added, edited and removed, processes
 of containers, the runtime and the agent are killed, pods are restarted. Then the faults stop. What the runtime holds, asked directly, must become what is wanted and what the agent shows:
 one ready sandbox for each pod, one running container for each that runs, none twice, nothing of
-removed pods. No container may run twice meanwhile either; where lists hide some (profile lies), that
-is counted, and an error only after the faults. One line is printed for each seed; the exit code is 1 if one failed.
+removed pods. No container may run twice meanwhile either. One line is printed for each seed; the exit code is 1 if one
+failed.
 
   --seeds N       how many seeds (10)
   --minutes M     begin no further seed after so many minutes
@@ -48,9 +48,6 @@ const STAY: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The longest pause between two actions, in milliseconds.
 const PAUSE: u64 = 2000;
-/// The profile in which lists leave out containers that run: an agent that knows nothing yet can't
-/// know better, and starts them once more.
-const HIDING: &str = "lies";
 
 /// What was asked for on the command line.
 #[derive(Debug)]
@@ -180,14 +177,8 @@ fn run_seed(program: &Path, seed: u64, profile: &str, options: &Options) -> Resu
     let mut soak = Soak {
         node: &mut node,
         wanted: &mut wanted,
-        hiding: profile == HIDING,
-        doubled: 0,
     };
     let result = soak.run(&mut dice, actions, &mut done);
-    let doubled = match soak.doubled {
-        0 => String::new(),
-        count => format!(", {count} looks at a container twice while lists hid some"),
-    };
     let result = result.map_err(|error| {
         let report = format!(
             "{error:#}\n--- done\n{}\n{}",
@@ -202,7 +193,7 @@ fn run_seed(program: &Path, seed: u64, profile: &str, options: &Options) -> Resu
     let took = result?;
     removed?;
     Ok(format!(
-        "{actions} actions, {injected} faults{doubled}, as wanted {:.1} s after the last",
+        "{actions} actions, {injected} faults, as wanted {:.1} s after the last",
         took.as_secs_f64()
     ))
 }
@@ -211,10 +202,6 @@ fn run_seed(program: &Path, seed: u64, profile: &str, options: &Options) -> Resu
 struct Soak<'a> {
     node: &'a mut Node,
     wanted: &'a mut Wanted,
-    /// Whether lists leave out containers that run.
-    hiding: bool,
-    /// How often a container was seen running twice, where that is excused.
-    doubled: u64,
 }
 
 impl Soak<'_> {
@@ -225,7 +212,7 @@ impl Soak<'_> {
             let action = Action::draw(dice, self.wanted);
             done.push(action.perform(self.node, dice, self.wanted)?);
             self.node.check_running()?;
-            self.doubled += u64::from(compare::nothing_twice(self.node, self.hiding)?);
+            compare::nothing_twice(self.node)?;
         }
         self.node.stop_faults();
         self.converge()
@@ -237,9 +224,7 @@ impl Soak<'_> {
         let mut differences = Vec::new();
         let waited = wait::until_every(LOOK_EVERY, "all is as wanted", CONVERGE, || {
             self.node.check_running()?;
-            // What was started twice while lists hid it may need a moment to be stopped. For good,
-            // one that runs twice is a difference.
-            compare::nothing_twice(self.node, self.hiding)?;
+            compare::nothing_twice(self.node)?;
             differences = compare::differences(self.node, self.wanted)
                 .unwrap_or_else(|error| vec![format!("cannot look: {error:#}")]);
             if !differences.is_empty() {

@@ -10,29 +10,16 @@ use serde_json::Value;
 use super::node::Node;
 use super::pods::{Kind, Pod, Wanted};
 
-/// An error if a container of a pod is there twice, which may not be at any time. Whether one runs
-/// in two attempts, if that alone is `excused`: lists that left the first one out had hidden it.
-pub(super) fn nothing_twice(node: &Node, excused: bool) -> Result<bool> {
-    match doubled(node.truth.containers()?) {
-        None => Ok(false),
-        Some(Doubled::Attempts(_)) if excused => Ok(true),
-        Some(Doubled::Attempts(told) | Doubled::Same(told)) => bail!("{told}"),
-    }
+/// An error if a container of a pod is there twice, which may not be at any time.
+pub(super) fn nothing_twice(node: &Node) -> Result<()> {
+    doubled(node.truth.containers()?).map_or(Ok(()), |told| bail!("{told}"))
 }
 
-/// How a container is there twice, in words.
-#[derive(Debug, PartialEq, Eq)]
-enum Doubled {
-    /// Two attempts of it run.
-    Attempts(String),
-    /// One attempt of it is there twice, and neither has ended.
-    Same(String),
-}
-
-fn doubled(containers: Vec<Container>) -> Option<Doubled> {
+/// How a container is there twice, in words: two attempts of it run, or one attempt of it is there
+/// twice and neither has ended.
+fn doubled(containers: Vec<Container>) -> Option<String> {
     let mut running: BTreeMap<(String, String), String> = BTreeMap::new();
     let mut live: BTreeMap<(String, String, u32), String> = BTreeMap::new();
-    let mut attempts = None;
     for one in containers.into_iter().filter(is_live) {
         let what = format!("container {} of pod {}", one.name, one.pod);
         let runs = one.is_running();
@@ -42,16 +29,14 @@ fn doubled(containers: Vec<Container>) -> Option<Doubled> {
                 "attempt {} is there twice, as {other} and {}",
                 one.attempt, one.id
             );
-            return Some(Doubled::Same(format!("{what}: {told}")));
+            return Some(format!("{what}: {told}"));
         }
         let id = one.id.clone();
         if runs && let Some(other) = running.insert((one.pod, one.name), one.id) {
-            attempts = Some(Doubled::Attempts(format!(
-                "{what} runs twice, as {other} and {id}"
-            )));
+            return Some(format!("{what} runs twice, as {other} and {id}"));
         }
     }
-    attempts
+    None
 }
 
 /// Whether it was created and has not ended.
@@ -250,18 +235,17 @@ mod tests {
         };
         let runs = "container main of pod p runs twice, as a and b";
         let same = "container main of pod p: attempt 0 is there twice, as a and b";
-        let attempts = || Some(Doubled::Attempts(runs.to_owned()));
-        let same = || Some(Doubled::Same(same.to_owned()));
         for (second, twice) in [
-            (container("b", "main", 1, Running), attempts()),
-            (container("b", "main", 0, Running), same()),
-            (container("b", "main", 0, Created), same()),
+            (container("b", "main", 1, Running), Some(runs)),
+            (container("b", "main", 0, Running), Some(same)),
+            (container("b", "main", 0, Created), Some(same)),
             (container("b", "main", 1, Created), None),
             (container("b", "main", 0, Exited), None),
             (container("b", "other", 0, Running), None),
         ] {
             let first = container("a", "main", 0, Running);
-            assert_eq!(doubled(vec![first, second.clone()]), twice, "{second:?}");
+            let told = doubled(vec![first, second.clone()]);
+            assert_eq!(told.as_deref(), twice, "{second:?}");
         }
     }
 
