@@ -4,6 +4,8 @@
 
 use std::fs;
 
+use crate::machine::kib_field;
+
 /// Takes the pages of files that are mapped to be read or run, and were never written to, out of
 /// the process; what is needed again comes back from the page cache without a look at the disk.
 /// Returns how many bytes of address space that were. Worth it after a burst of work, not in a
@@ -36,9 +38,9 @@ fn untouched(smaps: &str) -> Vec<(usize, usize)> {
     let mut candidate = None;
     let mut own_pages = None;
     for line in smaps.lines() {
-        if let Some(size) = field(line, "Anonymous:") {
+        if let Some(size) = kib_field(line, "Anonymous") {
             own_pages = Some(size);
-        } else if let Some(size) = field(line, "Swap:") {
+        } else if let Some(size) = kib_field(line, "Swap") {
             let own_pages = own_pages.take();
             if let (Some(range), Some(0), 0) = (candidate.take(), own_pages, size) {
                 found.push(range);
@@ -71,12 +73,6 @@ fn mapping(line: &str) -> Option<Mapping> {
         of_a_file: matches!(rights, "r-xp" | "r--p")
             && path.is_some_and(|path| path.starts_with('/')),
     })
-}
-
-/// The kilobytes behind `name`.
-fn field(line: &str, name: &str) -> Option<u64> {
-    let size = line.strip_prefix(name)?.trim().strip_suffix("kB")?;
-    size.trim().parse().ok()
 }
 
 #[cfg(test)]

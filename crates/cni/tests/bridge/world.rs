@@ -136,12 +136,7 @@ impl Pod {
 
     /// Waits until it has this interface no more: removing goes on in the background.
     pub(crate) fn loses_link(&self, name: &str) {
-        let mut tries = 0;
-        while let Some(link) = self.link(name) {
-            tries += 1;
-            assert!(tries < 5000, "{link:?}");
-            std::thread::yield_now();
-        }
+        look_until(|| self.link(name).map(|link| format!("{link:?}")));
     }
 
     /// Listens inside on all addresses of both families.
@@ -230,10 +225,18 @@ pub(crate) fn veths() -> Vec<String> {
 
 /// Waits until the host has this many ends of pairs.
 pub(crate) fn veths_become(count: usize) {
+    look_until(|| {
+        let veths = veths();
+        (veths.len() != count).then(|| format!("{veths:?} instead of {count}"))
+    });
+}
+
+/// Looks until nothing is wrong any more.
+fn look_until(mut wrong: impl FnMut() -> Option<String>) {
     let mut tries = 0;
-    while veths().len() != count {
+    while let Some(wrong) = wrong() {
         tries += 1;
-        assert!(tries < 5000, "{:?} instead of {count}", veths());
+        assert!(tries < 5000, "{wrong}");
         // Each look takes the kernel's lock, so this waits for whoever removes interfaces.
         std::thread::yield_now();
     }

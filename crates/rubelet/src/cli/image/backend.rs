@@ -220,7 +220,8 @@ impl Backend {
             image: spec(name),
             verbose,
         };
-        let found = self.images.image_status(request).await?;
+        let found = self.images.image_status(request).await;
+        let found = found.map_err(|error| in_its_words(error, "look for", name))?;
         match found.image {
             Some(_) => Ok(found),
             None => Err(anyhow!(

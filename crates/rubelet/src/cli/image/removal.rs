@@ -4,7 +4,10 @@ use anyhow::anyhow;
 use rubelet_cri::{ONE_NAME, v1};
 use rubelet_images::Reference;
 
-use super::{backend::Backend, each, users};
+use super::{
+    backend::{Backend, in_its_words},
+    each, users,
+};
 use crate::cli::{
     failure::Failure,
     terminal::{Terminal, visible},
@@ -69,7 +72,8 @@ async fn remove(
         Removal::Image => {}
     }
     let request = v1::RemoveImageRequest { image: Some(spec) };
-    backend.images.remove_image(request).await?;
+    let removed = backend.images.remove_image(request).await;
+    removed.map_err(|error| in_its_words(error, "remove", name))?;
     let mut text = String::new();
     let all = image.repo_tags.iter().chain(&image.repo_digests);
     for gone in all.filter(|one| removal.takes(one)) {

@@ -33,7 +33,7 @@ pub(super) async fn print(
         match agent.open(&one.url).await {
             Ok(pieces) if follow => opened.push((one, Lines::of(pieces))),
             Ok(pieces) => merge(vec![(one, Lines::of(pieces))], terminal).await?,
-            Err(CallError::Refused(_, error)) => {
+            Err(CallError::Refused(_, error)) if wanted.len() > 1 => {
                 missing += 1;
                 terminal.error(&format!("container {}: {error:#}", one.container));
             }
@@ -58,17 +58,12 @@ async fn merge(logs: Vec<(&Wanted, Lines)>, terminal: &mut Terminal<'_>) -> Resu
     };
     let lines = stream::select_all(logs.into_iter().map(of_one));
     pin_mut!(lines);
-    while let Some((
-        Wanted {
-            prefix, container, ..
-        },
-        line,
-    )) = lines.next().await
-    {
-        let cut_off =
-            || format!("the log of {container} was cut off; perhaps the agent was stopped");
-        let line = line.with_context(cut_off)?;
-        terminal.print([prefix.as_bytes(), &line].concat())?;
+    while let Some((one, line)) = lines.next().await {
+        let line = line.with_context(|| {
+            let container = &one.container;
+            format!("the log of {container} was cut off; perhaps the agent was stopped")
+        })?;
+        terminal.print([one.prefix.as_bytes(), &line].concat())?;
     }
     Ok(())
 }

@@ -152,6 +152,10 @@ fn one_container_may_have_its_name_before_each_line_too() {
     log(&agent, &["a\nb\n"]);
     let result = agent.type_in("logs web --prefix");
     assert_eq!(result.data(), "[pod/web-n1/main] a\n[pod/web-n1/main] b\n");
+    let waiting = "container \"main\" in pod \"web-n1\" is waiting to start: ErrImagePull";
+    answer(&agent, Err(LogError::BadRequest(waiting.to_owned())));
+    let result = agent.type_in("logs web --prefix");
+    assert_eq!(result.error(1), format!("error: {waiting}\n"));
     for both in ["-c main", "main"] {
         let result = agent.type_in(&format!("logs two {both} --all-containers"));
         let told = result.error(2);
