@@ -12,6 +12,7 @@ mod joined;
 mod plan;
 mod probes;
 mod reconcile;
+mod record;
 mod registry;
 mod report;
 mod restarts;
@@ -32,6 +33,7 @@ use report::Results;
 pub(crate) struct Options {
     json: bool,
     list: bool,
+    record: bool,
     wanted: Vec<&'static Benchmark>,
 }
 
@@ -43,6 +45,7 @@ impl Options {
             match *word {
                 "--json" => options.json = true,
                 "--list" => options.list = true,
+                "--record" => options.record = true,
                 name => match BENCHMARKS.iter().find(|benchmark| benchmark.name == name) {
                     Some(benchmark) => options.wanted.push(benchmark),
                     None => bail!(
@@ -51,6 +54,9 @@ impl Options {
                     ),
                 },
             }
+        }
+        if options.record && !options.wanted.is_empty() {
+            bail!("--record writes all figures of one run, so it takes no names");
         }
         if options.wanted.is_empty() {
             options.wanted = BENCHMARKS.iter().collect();
@@ -104,8 +110,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         report::print_list();
         return Ok(());
     }
+    let root = workspace::root()?;
+    let commit = options.record.then(|| record::commit(&root)).transpose()?;
     let request = Request {
-        program: cargo::agent(&workspace::root()?, true)?,
+        program: cargo::agent(&root, true)?,
         wanted: &options.wanted,
     };
     let mut results = Results::default();
@@ -127,10 +135,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     } else {
         results.print_table()?;
     }
-    if !failed.is_empty() {
-        bail!("{} parts failed:\n{}", failed.len(), failed.join("\n"));
+    let missing = results.missing(&options.wanted);
+    if !missing.is_empty() {
+        failed.push(format!("not measured: {}", missing.join(", ")));
     }
-    Ok(())
+    if !failed.is_empty() {
+        bail!("not all was measured:\n{}", failed.join("\n"));
+    }
+    commit.map_or(Ok(()), |commit| record::write(&root, &commit, &results))
 }
 
 /// Tells how far a long measurement is, on standard error.
@@ -183,5 +195,7 @@ mod tests {
         assert_eq!(names(&["--json", "rss_mib_0"]), ["rss_mib_0"]);
         assert_eq!(names(&[]).len(), BENCHMARKS.len());
         assert!(Options::parse(&["rss"]).is_err());
+        assert!(Options::parse(&["--record"]).unwrap().record);
+        assert!(Options::parse(&["--record", "rss_mib_0"]).is_err());
     }
 }

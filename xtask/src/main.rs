@@ -6,7 +6,9 @@ mod cargo;
 #[allow(unreachable_pub, reason = "its functions read like those of a library")]
 mod codegen;
 mod demo;
+mod dist;
 mod fuzz;
+mod git;
 mod interrupt;
 mod soak;
 mod test;
@@ -21,21 +23,27 @@ const HELP: &str = "\
 cargo xtask COMMAND
 
   demo                      run three example pods on the runtime inside and show what happens
-  test [--ring N] [--runtime NAME] [FILTER]
+  test [--ring N] [--runtime NAME] [--api-server DIR] [FILTER]
                             check everything, then run all tests (needs root); with a ring number,
-                            a runtime (embedded, containerd) or a filter: only those tests
-  bench [--json] [NAME...]  measure the release binary (needs root); `bench --list` names all
+                            a runtime (embedded, containerd) or a filter: only those tests; with a
+                            directory that holds etcd, kube-apiserver, kube-controller-manager and
+                            kube-scheduler: the cluster tests of ring 3, against these
+  bench [--json] [--record] [NAME...]
+                            measure the release binary (needs root); `bench --list` names all;
+                            --record writes all numbers into SPECIFICATION.md
   soak [--seeds N] [--minutes M]
                             the agent on a real runtime behind injected faults, and whether all is
                             as wanted after them (needs root); see `soak --help`
   fuzz [--seconds N] [--keep] [NAME...]
                             nonsense for what reads bytes from outside (needs root)
+  dist [--out DIRECTORY] [--key FILE]
+                            the files of a release: the binary, built twice and equal, its bill of
+                            materials, checksums, a signature; see `dist --help`
   codegen [--check]         generate the CRI messages, or tell whether they are up to date
   tidy                      check the rules of ARCHITECTURE.md that the compiler doesn't know
   help                      print this
 
-Rings: 1 = unit tests, 2 = tests of crates without a runtime, 3 = the agent on a real runtime,
-4 = the same under stress (crates/testbed/tests/ring4*).
+Rings: 1 = unit tests, 2 = tests of crates without a runtime, 3 = the agent on a real runtime.
 ";
 
 fn main() -> ExitCode {
@@ -68,6 +76,11 @@ fn run(words: &[&str]) -> Result<()> {
             interrupt::cleaning_up(move || soak::run(&options))
         }
         ["fuzz", options @ ..] => fuzz::run(&root, &fuzz::Options::parse(options)?),
+        ["dist", "--help" | "-h"] => {
+            print!("{}", dist::HELP);
+            Ok(())
+        }
+        ["dist", options @ ..] => dist::run(&root, &dist::Options::parse(options)?),
         ["codegen"] => codegen::write(&root),
         ["codegen", "--check"] => codegen::check(&root),
         ["tidy"] => tidy::run(&root),

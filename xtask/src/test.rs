@@ -1,71 +1,32 @@
 //! `cargo xtask test`: checks first, then the rings of tests from the quickest to the slowest. The
 //! first stage that fails ends it.
 
-mod deny;
+mod cluster;
+pub(crate) mod deny;
+mod options;
 mod rings;
 mod stages;
+mod tally;
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
+use rubelet_testbed::api_server::programs::Programs;
 use rubelet_testbed::{packages, runtime::Kind};
 
 use crate::{cargo, codegen, fuzz, tidy};
-use rings::{Part, Tally};
+pub(crate) use options::Options;
+use rings::Part;
 use stages::Stages;
+use tally::Tally;
 
 /// What the tests that need a runtime run on, one after the other.
 const RUNTIMES: [Kind; 2] = [Kind::Embedded, Kind::Containerd];
 
-/// What was asked for on the command line.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Options {
-    /// Only this ring.
-    ring: Option<u8>,
-    /// Only on this runtime.
-    runtime: Option<Kind>,
-    /// Only tests whose name contains this.
-    filter: Option<String>,
-}
-
-impl Options {
-    /// Reads the words after `test`.
-    pub(crate) fn parse(words: &[&str]) -> Result<Self> {
-        let mut options = Self::default();
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            match *word {
-                "--ring" => {
-                    let number = words.next().context("--ring needs a number, 1 to 4")?;
-                    let ring = number.parse().ok().filter(|ring| rings::ALL.contains(ring));
-                    options.ring =
-                        Some(ring.with_context(|| format!("there is no ring {number}"))?);
-                }
-                "--runtime" => {
-                    let name = words.next().context("--runtime needs a name")?;
-                    let runtime = RUNTIMES.iter().find(|one| one.name() == *name);
-                    options.runtime =
-                        Some(*runtime.with_context(|| format!("there is no runtime {name}"))?);
-                }
-                option if option.starts_with('-') => bail!(
-                    "`{option}` is no option of `cargo xtask test`; there are --ring N and \
-                     --runtime NAME"
-                ),
-                filter if options.filter.is_none() => options.filter = Some(filter.to_owned()),
-                more => bail!("only one filter can be given, and `{more}` is a second one"),
-            }
-        }
-        Ok(options)
-    }
-
-    /// Whether everything is to be checked, as CI does.
-    fn is_everything(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// Runs what was asked for.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
+    let programs = options.api_server.as_deref().map(Programs::find);
+    let programs = programs.transpose()?;
     let mut stages = Stages::default();
     if options.is_everything() {
         check(root, &mut stages)?;
@@ -83,6 +44,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
             ring,
             runtime,
             agent: agent.as_deref(),
+            api_server: programs.as_ref(),
             filter: options.filter.as_deref(),
         };
         if !rings::needs_agent(ring) {
@@ -101,6 +63,12 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
         stages.run("fuzz", || fuzz::run(root, &fuzz::Options::default()))?;
     }
     stages.print();
+    for line in tally.reasons() {
+        println!("{line}");
+    }
+    if rings::ALL.into_iter().filter(wanted).any(cluster::is_ring) {
+        println!("{}", cluster::judge(programs.as_ref())?);
+    }
     println!("{tally}");
     if tally.passed == 0 {
         bail!("no test was run");
@@ -123,34 +91,5 @@ fn check(root: &Path, stages: &mut Stages) -> Result<()> {
             "warnings",
         ])
     })?;
-    stages.run("deny", || deny::check(root))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_ring_and_a_filter_are_read_and_anything_else_is_refused_with_a_reason() {
-        let options = Options::parse(&["--ring", "3", "kill"]).unwrap();
-        assert_eq!(
-            options,
-            Options {
-                ring: Some(3),
-                runtime: None,
-                filter: Some("kill".into())
-            }
-        );
-        assert!(Options::parse(&[]).unwrap().is_everything());
-        for (words, reason) in [
-            (&["--ring"][..], "--ring needs a number"),
-            (&["--ring", "9"], "there is no ring 9"),
-            (&["--fast"], "`--fast` is no option"),
-            (&["--runtime", "docker"], "there is no runtime docker"),
-            (&["a", "b"], "`b` is a second one"),
-        ] {
-            let error = Options::parse(words).unwrap_err().to_string();
-            assert!(error.contains(reason), "{error}");
-        }
-    }
+    stages.run("deny", || deny::check(root).map(drop))
 }

@@ -1,5 +1,6 @@
 //! The rules of the code base that the compiler doesn't know.
 
+mod documents;
 mod edges;
 mod files;
 mod layers;
@@ -11,6 +12,8 @@ use std::fmt;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+
+use crate::workspace;
 
 /// One thing that is against a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,13 +46,14 @@ impl fmt::Display for Finding {
 /// Checks everything below `root`; an error when something is against a rule.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let files = files::all(root)?;
-    let mut findings = layers::check(&layers::read(root)?);
+    let mut findings = layers::check(&workspace::metadata(root)?);
     for file in &files {
         findings.extend(files::check_name(&file.path));
         findings.extend(lines::check(&file.path, &file.text));
         findings.extend(purity::check(&file.path, &file.text));
         findings.extend(manifests::check(&file.path, &file.text));
     }
+    findings.extend(documents::check(&files));
     findings.sort();
     for finding in &findings {
         println!("{finding}");

@@ -1,8 +1,13 @@
 //! Where the workspace is.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result};
+use rubelet_testbed::command::stdout_of;
+use serde_json::Value;
+
+use crate::cargo;
 
 /// The folder of the workspace's Cargo.toml. Cargo tells it to the programs that it runs.
 pub(crate) fn root() -> Result<PathBuf> {
@@ -12,4 +17,13 @@ pub(crate) fn root() -> Result<PathBuf> {
         .parent()
         .context("the package is at the root of the disk")?;
     Ok(root.to_path_buf())
+}
+
+/// What cargo knows of the workspace's crates.
+pub(crate) fn metadata(root: &Path) -> Result<Value> {
+    let mut metadata = Command::new(cargo::program());
+    metadata
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .current_dir(root);
+    serde_json::from_str(&stdout_of(&mut metadata)?).context("cargo metadata printed no JSON")
 }

@@ -174,6 +174,21 @@ pub enum EnvValue {
     ConfigMapKey(KeyRef),
     /// `valueFrom.secretKeyRef`.
     SecretKey(KeyRef),
+    /// `valueFrom.fileKeyRef`.
+    FileKey(FileKeyRef),
+}
+
+/// One variable of a file in a volume of the pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileKeyRef {
+    /// `volumeName`.
+    pub volume: Box<str>,
+    /// `path` within the volume.
+    pub path: Box<str>,
+    /// `key`.
+    pub key: Box<str>,
+    /// `optional`: file or key may be missing; then there is no such variable.
+    pub optional: bool,
 }
 
 /// One key of a config map or secret in the pod's namespace.
@@ -228,7 +243,7 @@ pub struct ResourceField {
 /// `resource` of a `resourceFieldRef`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResourceName {
-    /// `limits.cpu`; the node's capacity where no limit is set.
+    /// `limits.cpu`; the node's allocatable where no limit is set.
     LimitsCpu,
     /// `limits.memory`; the node's allocatable where no limit is set.
     LimitsMemory,
@@ -251,6 +266,20 @@ pub struct VolumeMount {
     pub read_only: bool,
     /// `mountPropagation`.
     pub propagation: MountPropagation,
+    /// `recursiveReadOnly`.
+    pub recursive_read_only: RecursiveReadOnly,
+}
+
+/// `recursiveReadOnly` of a mount: whether what is mounted below a read-only mount is read-only, too.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RecursiveReadOnly {
+    /// `Disabled`: it is as it was mounted.
+    #[default]
+    Disabled,
+    /// `IfPossible`: it is where the runtime handler can do so.
+    IfPossible,
+    /// `Enabled`: it is, or the container does not start.
+    Enabled,
 }
 
 /// Which part of a volume is mounted.

@@ -111,7 +111,7 @@ pub(crate) fn container_definition(written: &Value) -> DefinitionHash {
 
 /// What of `spec` a sandbox gets when it is made and keeps until it is gone. Labels, annotations,
 /// grace period, deadline, priority and restart policy may change under a running pod.
-const FIXED_AT_SANDBOX_CREATION: [&str; 12] = [
+const FIXED_AT_SANDBOX_CREATION: [&str; 13] = [
     "dnsConfig",
     "dnsPolicy",
     "hostAliases",
@@ -119,6 +119,7 @@ const FIXED_AT_SANDBOX_CREATION: [&str; 12] = [
     "hostNetwork",
     "hostPID",
     "hostname",
+    "hostnameOverride",
     "securityContext",
     "setHostnameAsFQDN",
     "shareProcessNamespace",

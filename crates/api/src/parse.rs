@@ -48,6 +48,18 @@ pub fn is_node_name(name: &str) -> bool {
     names::is_subdomain(name)
 }
 
+/// Whether a text is a DNS name in lower case (RFC 1123), as far as its form goes.
+#[must_use]
+pub fn is_dns_subdomain(text: &str) -> bool {
+    names::is_subdomain(text)
+}
+
+/// Whether a pod may have this UID: it becomes the name of directories and cgroups.
+#[must_use]
+pub fn is_pod_uid(uid: &str) -> bool {
+    metadata::is_uid(uid)
+}
+
 /// Parses a pod, and drops its Kubernetes form.
 ///
 /// # Errors
@@ -108,6 +120,7 @@ pub fn parse(raw: RawPod, context: &ParseContext<'_>) -> Result<Pod, Vec<FieldEr
         source: context.source,
         spec: converted,
         sandbox_definition,
+        resize_infeasible: None,
         json: json.into_boxed_str(),
     })
 }

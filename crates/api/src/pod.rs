@@ -40,6 +40,9 @@ pub struct Pod {
     /// Hash of all that is fixed when the sandbox is created, as the user wrote it. `None` for
     /// pods whose specification can't change (those of the API server).
     pub sandbox_definition: Option<DefinitionHash>,
+    /// Why a resize that the API server wants is not made; `None` if it wants none. The specification
+    /// has the resources that were allocated.
+    pub resize_infeasible: Option<&'static str>,
     /// The defaulted v1 Pod as JSON without `status`, for `/pods` and `-o yaml`.
     pub json: Box<str>,
 }
@@ -62,6 +65,7 @@ impl Pod {
             && self.sandbox_definition == other.sandbox_definition
             && self.labels == other.labels
             && self.spec == other.spec
+            && self.resize_infeasible == other.resize_infeasible
             && lasting(self) == lasting(other)
     }
 
@@ -143,6 +147,8 @@ pub struct PodSpec {
     pub node_name: Box<str>,
     /// `hostname`.
     pub hostname: Option<Box<str>>,
+    /// `hostnameOverride`: stands in for `hostname` and `subdomain`, and may hold dots.
+    pub hostname_override: Option<Box<str>>,
     /// `subdomain`.
     pub subdomain: Option<Box<str>>,
     /// `setHostnameAsFQDN`.
@@ -206,6 +212,7 @@ impl Default for PodSpec {
             active_deadline: None,
             node_name: "".into(),
             hostname: None,
+            hostname_override: None,
             subdomain: None,
             set_hostname_as_fqdn: false,
             host_network: false,

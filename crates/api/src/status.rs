@@ -182,6 +182,25 @@ pub struct ContainerStatus {
     pub state: ContainerState,
     /// `lastState`: how the instance before this one ended.
     pub last_state: Option<Terminated>,
+    /// `user.linux`: as whom its first process was started; `None` if the runtime does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<Box<ContainerUser>>,
+    /// Paths of mounts that the runtime made read-only with all that is mounted below.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recursive_read_only: Vec<Box<str>>,
+}
+
+/// `user.linux` of a container.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ContainerUser {
+    /// `uid`.
+    pub uid: i64,
+    /// `gid`.
+    pub gid: i64,
+    /// `supplementalGroups`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub supplemental_groups: Vec<i64>,
 }
 
 /// `state` of a container.

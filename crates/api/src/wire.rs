@@ -1,5 +1,6 @@
 //! Pods and their status in the Kubernetes form.
 
+mod spec;
 mod status;
 
 use core::net::IpAddr;
@@ -49,13 +50,33 @@ pub fn pod_json(pod: &Pod, status: Option<&PodStatus>, context: &WireContext<'_>
         metadata["deletionGracePeriodSeconds"] = grace.as_secs().into();
     }
     value["status"] = match status {
-        Some(status) => status_json(status, pod.spec.qos, context),
+        Some(status) => with_spec(
+            status_json(status, pod.spec.qos, context),
+            &value["spec"],
+            status,
+        ),
         None => json!({"phase": "Pending", "qosClass": pod.spec.qos.as_str()}),
     };
     value
 }
 
-/// The status as a v1 PodStatus.
+/// The status of a pod as a v1 PodStatus, whole.
+#[must_use]
+pub fn pod_status_json(pod: &Pod, status: &PodStatus, context: &WireContext<'_>) -> Value {
+    let written: Value = serde_json::from_str(&pod.json).unwrap_or_default();
+    with_spec(
+        status_json(status, pod.spec.qos, context),
+        &written["spec"],
+        status,
+    )
+}
+
+fn with_spec(mut json: Value, spec: &Value, status: &PodStatus) -> Value {
+    spec::add(&mut json, spec, status);
+    json
+}
+
+/// The status as a v1 PodStatus, without what statuses of containers repeat of the specification.
 #[must_use]
 pub fn status_json(status: &PodStatus, qos: QosClass, context: &WireContext<'_>) -> Value {
     let host_ips = context.host_ips;
@@ -159,6 +180,9 @@ fn container(status: &ContainerStatus, runtime: &str) -> Value {
     });
     if let Some(fields) = value.as_object_mut() {
         container_id(fields, &status.container_id, runtime);
+        if let Some(user) = &status.user {
+            fields.insert("user".to_owned(), json!({ "linux": user }));
+        }
     }
     value
 }

@@ -1,13 +1,16 @@
 //! What every other crate may use: typed identifiers, back-off, durations as Kubernetes writes
-//! them, sequence numbers, repeatable chance and the printing of error chains. No effects and no clock.
+//! them, sequence numbers, repeatable chance, the printing of error chains, the table of events and paths of URLs. No effects
+//! and no clock.
 
 pub mod backoff;
 pub mod cgroup;
 pub mod duration;
 pub mod error_chain;
+pub mod event_text;
 pub mod ids;
 pub mod seq;
 pub mod split_mix;
+pub mod url_path;
 
 pub use backoff::Backoff;
 pub use error_chain::ErrorChain;

@@ -3,52 +3,23 @@
 //!
 //! The client's rate limit is off: with `kubeAPIQPS: 50` it alone would decide.
 
+#[path = "churn/node.rs"]
+mod node;
+
 use std::{
     io::{self, Write},
-    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
 
-use async_trait::async_trait;
-use rubelet_api::{
-    container::Container,
-    objects::PodObjects,
-    pod::Pod,
-    probe::{HttpGet, ProbeHandler},
-};
-use rubelet_base::{ContainerId, PodName, PodUid};
-use rubelet_cluster::{
-    source::{self, ApiPods, SourceParts, gate::Gate},
-    status::{self, IgnoreDurations, StatusContext, StatusParts},
-};
-use rubelet_cri::v1;
-use rubelet_kube::{Client, ClientConfig, ClientOptions, Connector};
-use rubelet_kubelet::{
-    agent::{Agent, AgentParts},
-    clock::Clock,
-    events::Recorder,
-    images::PullParallelism,
-    intents::IntentBoard,
-    keyring::NodeLogins,
-    metrics::NodeMetrics,
-    objects::NoObjects,
-    pleg::{PlegSettings, REST},
-    pod_host::{HostError, Note, PodHost},
-    prober::{NetProbe, NetReport, NetVerdict},
-    records::RecordWriter,
-    runtime_state::CgroupDriver,
-};
-use rubelet_pod_plan::{
-    PlanSettings,
-    cri_config::{ContainerFiles, SandboxInputs, env::EnvContext},
-};
+use rubelet_kubelet::clock::Clock;
 use rubelet_sim::Sim;
 use serde_json::{Value, json};
 use sim_api::{SimApi, SimApiConfig};
-use tokio::{sync::watch, time::Instant};
+use tokio::time::Instant;
 
-const NODE: &str = "n";
+use node::{Disk, NODE, join};
+
 /// So many pods in all, after some that warm everything up.
 const PODS: usize = 2000;
 const WARM_UP: usize = 200;
@@ -65,7 +36,7 @@ async fn main() -> Result<(), Failure> {
     let sim = Sim::new();
     sim.add_image("app:1");
     let disk = Disk::new()?;
-    let agent = join(&api, &sim, &disk)?;
+    let agent = join(&api, &sim, &disk, Clock::system(), 0.0)?;
     churn(&api, WARM_UP).await?;
     let start = Instant::now();
     churn(&api, PODS).await?;
@@ -77,97 +48,6 @@ async fn main() -> Result<(), Failure> {
     }
     writeln!(io::stdout(), "{:.1}", f64::from(PODS as u32) / took)?;
     Ok(())
-}
-
-/// Where the agent keeps its records, in memory.
-struct Disk {
-    records: tempfile::TempDir,
-    intents: tempfile::TempDir,
-    kept: tempfile::TempDir,
-}
-
-impl Disk {
-    fn new() -> io::Result<Self> {
-        let folder = || tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
-        Ok(Self {
-            records: folder()?,
-            intents: folder()?,
-            kept: folder()?,
-        })
-    }
-}
-
-/// Starts an agent that takes its pods from this server.
-fn join(api: &Arc<SimApi>, sim: &Sim, disk: &Disk) -> Result<Agent, Failure> {
-    let clock = Clock::system();
-    let recorder = Recorder::new(clock.clone());
-    let known = Arc::new(ApiPods::new());
-    let gate = Arc::new(Gate::new(Arc::clone(&known), Box::new(|_, _| Ok(()))));
-    let mut agent = Agent::start(
-        AgentParts {
-            runtime: sim.runtime(),
-            images: sim.images(),
-            endpoint: "unix:///model".into(),
-            runtime_name: "".into(),
-            host: Arc::new(MemoryHost),
-            clock: clock.clone(),
-            records: RecordWriter::new(disk.records.path().to_owned()),
-            node_name: NODE.into(),
-            plan: PlanSettings::default(),
-            pleg: PlegSettings {
-                relist_period: Duration::from_secs(1),
-                events: true,
-                rest: REST,
-            },
-            processes: None,
-            pulls: PullParallelism::Unlimited,
-            starts_at_once: 8,
-            stops_at_once: 64,
-            net: Arc::new(NoNet),
-            intents: IntentBoard::new(disk.intents.path().to_owned()),
-            cluster: Arc::clone(&gate) as _,
-            logins: NodeLogins::default(),
-            objects: Arc::new(NoObjects),
-            metrics: NodeMetrics::new(),
-        },
-        recorder.clone(),
-    );
-    let server = Arc::clone(api);
-    let config = ClientConfig::anonymous("http://model")?.over(Connector::new(move || {
-        let server = Arc::clone(&server);
-        async move { Ok(server.connect()) }
-    }));
-    let options = ClientOptions {
-        qps: 0.0,
-        ..ClientOptions::default()
-    };
-    let client = Client::new(config, options)?;
-    let desired = watch::Sender::new(source::unknown());
-    agent.run_pods(vec![desired.subscribe()]);
-    let context = StatusContext {
-        host_ips: Arc::new([]),
-        runtime: "model".into(),
-    };
-    tokio::spawn(status::run(StatusParts {
-        client: client.clone(),
-        board: Arc::clone(&agent.pods),
-        api: Arc::clone(&known),
-        context: watch::Sender::new(context).subscribe(),
-        clock,
-        metrics: Arc::new(IgnoreDurations),
-    }));
-    tokio::spawn(source::run(SourceParts {
-        client,
-        node_name: NODE.into(),
-        folder: disk.kept.path().to_owned(),
-        api: known,
-        gate,
-        intents: agent.intents().clone(),
-        recorder,
-        problem: watch::Sender::new(None),
-        desired,
-    }));
-    Ok(agent)
 }
 
 /// Lets so many pods come and go.
@@ -211,118 +91,4 @@ fn is_ready(pod: &Value) -> bool {
     let conditions = pod["status"]["conditions"].as_array();
     let mut conditions = conditions.into_iter().flatten();
     conditions.any(|one| one["type"] == "Ready" && one["status"] == "True")
-}
-
-/// A host that has nothing to do.
-struct MemoryHost;
-
-#[async_trait]
-impl PodHost for MemoryHost {
-    fn track(&self, _: &Arc<Pod>) {}
-
-    async fn prepare(
-        &self,
-        _: &Arc<Pod>,
-        _: Option<CgroupDriver>,
-        _: &PodObjects,
-    ) -> Result<(), HostError> {
-        Ok(())
-    }
-
-    async fn refresh(&self, _: &Arc<Pod>, _: &PodObjects) -> Result<(), HostError> {
-        Ok(())
-    }
-
-    async fn sandbox_inputs(
-        &self,
-        pod: &Arc<Pod>,
-        attempt: u32,
-        _: Option<CgroupDriver>,
-    ) -> Result<(SandboxInputs, Vec<Note>), HostError> {
-        let inputs = SandboxInputs {
-            attempt,
-            log_directory: format!("/logs/{}", pod.uid),
-            hostname: pod.name.name.to_string(),
-            dns: v1::DnsConfig::default(),
-            cgroup_parent: format!("/pods/{}", pod.uid),
-            resources: None,
-            users: None,
-        };
-        Ok((inputs, Vec::new()))
-    }
-
-    async fn container_files(
-        &self,
-        _: &Arc<Pod>,
-        _: &str,
-        _: &[(String, String)],
-        _: &[Box<str>],
-    ) -> Result<ContainerFiles, HostError> {
-        Ok(ContainerFiles::default())
-    }
-
-    fn resources(&self, _: &Pod, _: &Container) -> v1::LinuxContainerResources {
-        v1::LinuxContainerResources::default()
-    }
-
-    fn env_context(&self, pod_ips: Vec<Box<str>>) -> EnvContext {
-        EnvContext {
-            pod_ips,
-            ..EnvContext::default()
-        }
-    }
-
-    fn seccomp(&self) -> (String, bool) {
-        (String::new(), false)
-    }
-
-    async fn logged_restart_count(&self, _: &Arc<Pod>, _: &str) -> u32 {
-        0
-    }
-
-    async fn link_log(&self, _: &Arc<Pod>, _: &str, _: &ContainerId, _: u32) {}
-
-    async fn remove_logs(&self, _: &Arc<Pod>, _: &str, _: &ContainerId, _: u32) {}
-
-    async fn kill_leftovers(&self, _: &PodUid, _: &ContainerId) -> usize {
-        0
-    }
-
-    async fn clean_up(&self, _: &PodName, _: &PodUid) -> Result<(), HostError> {
-        Ok(())
-    }
-
-    async fn log_tail(&self, _: &Pod, _: &str, _: u32, _: u64, _: usize) -> Vec<Box<str>> {
-        Vec::new()
-    }
-
-    fn log_path(&self, pod: &Pod, container: &str, count: u32) -> PathBuf {
-        format!("/logs/{}/{container}/{count}.log", pod.uid).into()
-    }
-
-    async fn pods_on_disk(&self) -> Vec<PodUid> {
-        Vec::new()
-    }
-}
-
-/// A network without probes.
-struct NoNet;
-
-#[async_trait]
-impl NetProbe for NoNet {
-    async fn probe(&self, _: &ProbeHandler, _: &str, _: Duration) -> NetReport {
-        passed()
-    }
-
-    async fn hook(&self, _: &HttpGet, _: &str, _: Duration) -> NetReport {
-        passed()
-    }
-}
-
-fn passed() -> NetReport {
-    NetReport {
-        verdict: NetVerdict::Passed,
-        output: String::new(),
-        latency: Duration::ZERO,
-    }
 }

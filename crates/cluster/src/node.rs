@@ -28,7 +28,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-use std::{convert::Infallible, path::PathBuf, sync::Arc};
+use std::{convert::Infallible, path::PathBuf, sync::Arc, time::Duration};
 
 use rubelet_api::pod::Pod;
 use rubelet_kube::{Client, WatchTarget};
@@ -37,7 +37,7 @@ use rubelet_node_plan::{
     admission::{self, AdmissionNode, Rejection},
     node_status::{NodeFacts, NodeSettings},
 };
-use tokio::{sync::watch, task::JoinSet};
+use tokio::{sync::watch, task::JoinSet, time::timeout};
 use tracing::error;
 
 use self::{
@@ -68,6 +68,8 @@ pub struct NodeParts<C = Client> {
     pub images: watch::Receiver<RuntimeImages>,
     /// Why what happens to containers can't be seen, if so: PLEG's word.
     pub problems: Arc<dyn Fn() -> Option<String> + Send + Sync>,
+    /// What is wrong with the node object, in one line.
+    pub problem: watch::Sender<Option<String>>,
     /// Where events go.
     pub recorder: Recorder,
     /// Wall time.
@@ -89,7 +91,12 @@ pub struct NodeHandle {
     pub node: watch::Receiver<Option<Arc<NodeView>>>,
     /// The node as this agent would register it, whether or not there is an API server.
     pub own: watch::Receiver<Arc<NodeView>>,
+    seen: watch::Sender<Seen>,
+    local: Local,
 }
+
+/// So long a pod waits at most for the node to be read once more.
+const REFRESH: Duration = Duration::from_secs(2);
 
 impl NodeHandle {
     /// The node that pods are held against: the API server's, or the agent's own idea while there
@@ -102,6 +109,25 @@ impl NodeHandle {
             pressure: own.admission.pressure,
             ..shown.as_ref().unwrap_or(&own).admission.clone()
         }
+    }
+
+    /// Reads the node once more, and waits until that is known, but for a moment only: the API server may
+    /// be away.
+    pub async fn refresh(&self) {
+        let (mut seen, mut shown) = (self.seen.subscribe(), self.node.clone());
+        self.seen.send_modify(Seen::doubted);
+        let known = async {
+            let node = match seen.wait_for(|seen| !seen.doubt).await {
+                Ok(seen) => seen.node.clone(),
+                Err(_) => return,
+            };
+            let view = node.map(|node| NodeView::new(&node, &self.local));
+            // Either way it is known now, or the agent stops.
+            let _ = shown
+                .wait_for(|shown| shown.as_deref() == view.as_ref())
+                .await;
+        };
+        let _ = timeout(REFRESH, known).await;
     }
 
     /// Whether a pod may run beside others that have not ended.
@@ -140,6 +166,8 @@ where
         allowed_unsafe_sysctls: Arc::clone(&parts.allowed_unsafe_sysctls),
     };
     let (node, shown) = watch::channel(None);
+    let doubts = seen.clone();
+    let handle_local = local.clone();
     let show = view::show(seen.subscribe(), node, local.clone());
     let clock = parts.clock.clone();
     let lease = LeaseTask::new(api.clone(), &parts.settings, seen.clone(), clock).run();
@@ -156,5 +184,11 @@ where
             error!(error = %died, "A task of the node object died");
         }
     };
-    (NodeHandle { node: shown, own }, tasks)
+    let handle = NodeHandle {
+        node: shown,
+        own,
+        seen: doubts,
+        local: handle_local,
+    };
+    (handle, tasks)
 }

@@ -2,8 +2,8 @@
 //!
 //! Only what pods of this node use is watched, each config map and secret by a watch of its own,
 //! because a node may see no others; with the last pod that uses one, its watch ends. The objects
-//! of tracked pods are kept on disk as well, in a folder that only root can read, so that pods
-//! start again after a reboot with the API server away.
+//! of tracked pods are kept on disk as well, in a folder that only root can read and secrets
+//! encrypted, so that pods start again after a reboot with the API server away.
 //!
 //! | task | in | out |
 //! |---|---|---|
@@ -14,6 +14,7 @@
 //! and `pkg/credentialprovider` of Kubernetes 1.36.
 
 mod api;
+mod at_rest;
 mod cell;
 mod classes;
 mod draws;
@@ -37,17 +38,17 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use rubelet_api::{container::Container, objects::PodObjects, pod::Pod};
 use rubelet_base::PodUid;
-use rubelet_cri::v1;
 use rubelet_kube::Client;
 use rubelet_kubelet::{
     clock::Clock,
-    keyring::Keyring,
+    keyring::{Keyring, PullLogin},
     objects::{CONFIG_ERROR, Draw, FAILED_MOUNT, FAILED_SANDBOX, ObjectSource},
     pod_host::{HostError, Note},
 };
 use tokio::sync::watch;
 use tracing::warn;
 
+pub use self::at_rest::SecretsAtRest;
 use self::{
     api::Api,
     cell::{Content, ObjectKey},
@@ -79,6 +80,8 @@ pub struct ObjectsParts {
     pub clock: Clock,
     /// Where objects are kept for a reboot; made with mode 0700.
     pub folder: PathBuf,
+    /// How secrets and tokens are kept there.
+    pub secrets: SecretsAtRest,
     /// How changes are found.
     pub detection: ChangeDetection,
     /// How long `Cache` keeps an object.
@@ -101,18 +104,17 @@ impl ClusterObjects {
     pub fn new(parts: ObjectsParts) -> Self {
         let api = Arc::new(parts.client);
         let detection = (parts.detection, parts.ttl);
-        let (clock, folder) = (parts.clock, parts.folder);
-        Self::with_api(api, clock, folder, detection, parts.sync_frequency)
+        let files = Files::new(parts.folder, parts.secrets);
+        Self::with_api(api, parts.clock, files, detection, parts.sync_frequency)
     }
 
     fn with_api(
         api: Arc<dyn Api>,
         clock: Clock,
-        folder: PathBuf,
+        files: Files,
         detection: (ChangeDetection, ObjectTtl),
         sync_frequency: Duration,
     ) -> Self {
-        let files = Files::new(folder);
         let shared = Shared::new(api, clock, files, detection, sync_frequency);
         Self {
             shared: Arc::new(shared),
@@ -260,22 +262,25 @@ impl ObjectSource for ClusterObjects {
         Ok(found)
     }
 
-    async fn pull_credentials(
-        &self,
-        pod: &Arc<Pod>,
-        image: &str,
-    ) -> (Vec<v1::AuthConfig>, Vec<Note>) {
+    async fn pull_credentials(&self, pod: &Arc<Pod>, image: &str) -> (Vec<PullLogin>, Vec<Note>) {
         let keys = draws::of_pulls(pod);
         let reads = keys.into_iter().map(|key| async {
             let read = self.shared.read(&key).await;
             (key, read)
         });
-        let (mut ring, mut failed) = (Keyring::default(), Vec::new());
+        let (mut found, mut failed) = (Vec::new(), Vec::new());
         for (key, read) in join_all(reads).await {
             let problem = match read {
-                Ok(Some(object)) => match object.content {
+                Ok(Some(object)) => match &object.content {
                     Content::Secret(secret) => {
-                        ring.add_secret(&secret).err().map(|bad| bad.to_string())
+                        let mut ring = Keyring::default();
+                        let added = ring.add_secret(secret);
+                        let logins = ring.lookup_with_places(image).into_iter();
+                        found.extend(logins.map(|(place, auth)| {
+                            let (uid, namespace, name) = (&object.uid, &key.namespace, &key.name);
+                            (place, PullLogin::of_secret(auth, uid, namespace, name))
+                        }));
+                        added.err().map(|bad| bad.to_string())
                     }
                     Content::ConfigMap(_) => None,
                 },
@@ -287,6 +292,12 @@ impl ObjectSource for ClusterObjects {
                 failed.push(key.name);
             }
         }
+        // As if all secrets were one: the most exact place first, and the default registry's only
+        // where nothing else fits.
+        if found.iter().any(|(place, _)| !place.is_empty()) {
+            found.retain(|(place, _)| !place.is_empty());
+        }
+        found.sort_by(|(one, _), (other, _)| other.cmp(one));
         let mut notes = Vec::new();
         if !failed.is_empty() {
             notes.push((
@@ -297,7 +308,8 @@ impl ObjectSource for ClusterObjects {
                 ),
             ));
         }
-        (ring.lookup(image), notes)
+        let logins = found.into_iter().map(|(_, login)| login).collect();
+        (logins, notes)
     }
 
     async fn runtime_handler(&self, class: &str) -> Result<String, HostError> {

@@ -10,6 +10,7 @@
 pub mod gate;
 mod gates;
 mod read;
+mod resize;
 mod state;
 mod stored;
 mod task;
@@ -38,7 +39,8 @@ pub struct ApiPod {
     pub resource_version: Box<str>,
     /// `metadata.labels`.
     pub labels: StringMap,
-    /// The annotation `kubernetes.io/config.mirror` of a mirror pod: the UID of its static pod.
+    /// The annotation `kubernetes.io/config.mirror` of a mirror pod: the hash of the
+    /// manifest that it was made for.
     pub mirror: Option<Box<str>>,
     /// The annotation `kubernetes.io/config.hash`: which content of a manifest a mirror pod shows.
     pub config_hash: Option<Box<str>>,
@@ -50,6 +52,8 @@ pub struct ApiPod {
     pub phase: Option<Phase>,
     /// What to run; `None` for a mirror pod, which only shows what a manifest runs.
     pub pod: Option<Arc<Pod>>,
+    /// What a mirror pod shows.
+    pub shows: Option<Arc<Pod>>,
 }
 
 /// What the API server says of the pods of this node, by UID.

@@ -68,6 +68,8 @@ pub(crate) fn container(name: &str, state: ContainerState) -> ContainerStatus {
         restart_count: 0,
         state,
         last_state: None,
+        user: None,
+        recursive_read_only: Vec::new(),
     }
 }
 
@@ -150,6 +152,7 @@ pub(crate) fn copy(pod: &Arc<Pod>, version: &str, status: &Value) -> ApiPod {
         status: status.to_string().into(),
         phase,
         pod: Some(Arc::clone(pod)),
+        shows: None,
     }
 }
 
@@ -158,7 +161,7 @@ pub(crate) fn mirror_of(pod: &Arc<Pod>, uid: &str, version: &str, status: &Value
     let hash = pod.annotations.get(rubelet_api::annotations::CONFIG_HASH);
     ApiPod {
         uid: uid.into(),
-        mirror: Some(pod.uid.as_str().into()),
+        mirror: hash.cloned(),
         config_hash: hash.cloned(),
         pod: None,
         ..copy(pod, version, status)

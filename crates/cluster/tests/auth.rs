@@ -65,6 +65,14 @@ impl World {
     }
 }
 
+impl Drop for World {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(self.api.violations(), []);
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn tokens_and_rights_are_what_the_api_server_says() {
     let world = World::start().await;

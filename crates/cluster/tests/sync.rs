@@ -81,6 +81,31 @@ async fn a_status_goes_out_in_the_instant_in_which_it_changes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn null_in_all_that_an_api_server_says_changes_no_pod() {
+    let world = World::start(5).await;
+    world.api.add_fault("* * nulls".parse().expect("a rule"));
+    world.restart_agent();
+    for number in 0..20 {
+        world.create(&format!("p{number}"), "Always");
+    }
+    world.manifest("proxy", "x");
+    seconds(10).await;
+    world.restart_agent();
+    seconds(20).await;
+    for number in 0..10 {
+        let name = format!("p{number}");
+        world
+            .api
+            .delete("pods", "default", &name, None)
+            .expect("a pod");
+    }
+    seconds(20).await;
+    world.calm();
+    world.agrees(120).await;
+    world.check();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_quiet_node_asks_for_nothing() {
     let world = World::start(3).await;
     for number in 0..20 {

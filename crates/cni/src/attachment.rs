@@ -36,6 +36,15 @@ impl PodRef {
             uid: request.pod_uid.clone(),
         }
     }
+
+    /// A pod of which nothing but its sandbox is known.
+    pub(crate) fn unknown(sandbox: &str) -> Self {
+        Self {
+            namespace: "unknown".to_owned(),
+            name: sandbox.to_owned(),
+            uid: String::new(),
+        }
+    }
 }
 
 impl std::fmt::Display for PodRef {

@@ -3,15 +3,21 @@
 
 mod book;
 mod burial;
+mod harden;
 mod host_ports;
+mod localnet;
+mod lost;
 mod names;
 mod plumbing;
 mod pool;
+mod probe;
 mod ranges;
 mod rules;
+mod senders;
 mod setup;
 mod state;
 mod sysctl;
+mod tables;
 
 use std::{
     collections::BTreeSet,
@@ -21,9 +27,8 @@ use std::{
 
 use rubelet_base::ErrorChain;
 use rubelet_host::{
-    netlink::{Changes, Link, RouteSocket},
-    netns,
-    nft::{self, Batch},
+    netlink::{Changes, Link, Neighbour, RouteSocket},
+    netns, nft,
 };
 
 use crate::{
@@ -32,12 +37,15 @@ use crate::{
     attachments::Attachments,
 };
 
+pub use probe::missing_sender_rules;
+
 use book::{Book, NoLease};
 use burial::{Burial, Gone};
 use names::Names;
-use plumbing::{Unplumbed, failed};
+use plumbing::{Reached, Unplumbed, failed};
 use setup::{HostState, Ready};
 use state::RangeState;
+use tables::{Pods, Tables};
 
 /// The built-in network. All functions block.
 #[derive(Debug)]
@@ -51,16 +59,7 @@ pub(crate) struct BridgeNetwork {
     ready: Mutex<Option<Ready>>,
     ranges: Mutex<RangeState>,
     /// Held while rules are changed.
-    rules: Mutex<Rules>,
-}
-
-/// What is known of the nftables table.
-#[derive(Debug, Default)]
-struct Rules {
-    /// Why it isn't in force.
-    trouble: Option<String>,
-    /// What the host doesn't let pods do.
-    forwarding: Vec<String>,
+    tables: Mutex<Tables>,
 }
 
 impl BridgeNetwork {
@@ -80,23 +79,35 @@ impl BridgeNetwork {
         Ok(Self {
             burial: Arc::new(Burial::new(names.doomed, Arc::clone(&book))),
             ranges: Mutex::new(RangeState::load(&settings.state_dir)?),
+            tables: Mutex::new(Tables::new(names.clone(), Arc::clone(&settings))),
             names,
             settings,
             attachments,
             book,
             ready: Mutex::default(),
-            rules: Mutex::default(),
         })
     }
 
     /// Whether pods can be added: makes the bridge, or looks whether it is still there.
     pub(crate) fn status(&self) -> Result<(), NetworkError> {
         self.ready(true)?;
-        let mut rules = lock(&self.rules);
-        if rules.trouble.is_some() || !nft::has_table(&self.names.bridge).unwrap_or(true) {
-            self.rebuild(&mut rules);
-        }
+        self.keep_tables();
         Ok(())
+    }
+
+    /// Makes rules that others changed or removed anew. Nothing to do while there is no bridge.
+    pub(crate) fn keep_tables(&self) {
+        if lock(&self.ready).is_some() {
+            lock(&self.tables).keep(|| self.pods());
+        }
+    }
+
+    fn pods(&self) -> Pods {
+        let book = lock(&self.book);
+        Pods {
+            ranges: book.ranges(),
+            leases: book.leases(),
+        }
     }
 
     /// What works less well than it should.
@@ -104,19 +115,15 @@ impl BridgeNetwork {
         if lock(&self.ready).is_none() {
             return Vec::new();
         }
-        let rules = lock(&self.rules);
-        let trouble = rules.trouble.as_ref().map(|why| {
-            format!("pods have no way out by the host's address, and host ports do not work: {why}")
-        });
+        let mut warnings = lock(&self.tables).warnings();
         let closed = nft::closed_forwarding().unwrap_or_default();
-        let closed = closed.into_iter().map(|chain| {
+        warnings.extend(closed.into_iter().map(|chain| {
             format!(
                 "the nftables chain {chain} drops what its rules do not accept: pods reach nothing but this host unless packets from and to {} are accepted there",
                 self.names.bridge
             )
-        });
-        let forwarding = rules.forwarding.iter().cloned();
-        forwarding.chain(trouble).chain(closed).collect()
+        }));
+        warnings
     }
 
     pub(crate) fn add(&self, request: &NetworkRequest) -> Result<NetworkResult, NetworkError> {
@@ -139,10 +146,12 @@ impl BridgeNetwork {
         };
         let connect = |ready: &mut Ready| {
             self.attachments.save(&attachment)?;
+            // Before it has an interface, what it may send with is known, and its ports are open.
+            lock(&self.tables).admit(&pod, &lease, || self.pods())?;
             if again && plumbing::missing(ready, &lease, &netns).is_ok() {
                 return Ok(());
             }
-            match plumbing::connect(ready, &lease, &pod, &netns) {
+            let reached = match plumbing::connect(ready, &lease, &pod, &netns) {
                 Err(Unplumbed::NoBridge) => {
                     *ready = self.ready(true)?;
                     plumbing::connect(ready, &lease, &pod, &netns)
@@ -154,9 +163,14 @@ impl BridgeNetwork {
                 Unplumbed::NoBridge => {
                     NetworkError::Failed(format!("the bridge {} is gone", ready.name))
                 }
-            })
+            })?;
+            if reached == Reached::ByRoute {
+                lock(&self.tables).reach_by_loopback(&lease.host_interface);
+            }
+            Ok(())
         };
-        let added = connect(&mut ready).and_then(|()| self.open_ports(&pod, &lease));
+        let added = connect(&mut ready);
+        forget_connections(&lease.ports);
         if let Err(error) = added {
             // What can't be undone stays recorded, and goes with the pod.
             let _ = self.del(&request.sandbox);
@@ -215,34 +229,10 @@ impl BridgeNetwork {
         Ok(())
     }
 
-    fn open_ports(&self, pod: &PodRef, lease: &Lease) -> Result<(), NetworkError> {
-        let elements = rules::elements(lease);
-        if elements.is_empty() {
-            return Ok(());
-        }
-        let mut rules = lock(&self.rules);
-        let mut batch = Batch::new(&self.names.bridge);
-        for (set, list) in &elements {
-            batch.add_elements(set, list);
-        }
-        let added = match rules.trouble {
-            None => batch
-                .commit(|| format!("open host ports for pod {pod}"))
-                .is_ok(),
-            Some(_) => false,
-        };
-        if !added {
-            // Somebody may have flushed all rules; this makes the table anew with all pods in it.
-            self.rebuild(&mut rules);
-        }
-        if let Some(why) = &rules.trouble {
-            return Err(NetworkError::Refused(format!(
-                "pod {pod} wants host ports, which need nftables in the kernel: {why}"
-            )));
-        }
-        drop(rules);
-        forget_connections(&lease.ports);
-        Ok(())
+    /// As [`Self::del`], for a pod without a record.
+    pub(crate) fn forget(&self, sandbox: &str) -> Result<(), NetworkError> {
+        let known = lock(&self.book).get(sandbox).is_some();
+        if known { self.del(sandbox) } else { Ok(()) }
     }
 
     /// Takes a pod off the network. A pod that isn't known is none of ours.
@@ -254,9 +244,9 @@ impl BridgeNetwork {
         plumbing::condemn(&lease, &self.names.bridge, self.names.doomed)
             .map_err(|error| failed(&error))?;
         {
-            let mut rules = lock(&self.rules);
+            let mut tables = lock(&self.tables);
             lock(&self.book).end(sandbox);
-            self.close_ports(&mut rules, &lease);
+            tables.dismiss(&lease, || self.pods());
         }
         forget_connections(&lease.ports);
         self.burial.add(Gone {
@@ -264,20 +254,6 @@ impl BridgeNetwork {
             addresses: lease.addresses,
         });
         self.attachments.remove(sandbox)
-    }
-
-    fn close_ports(&self, rules: &mut Rules, lease: &Lease) {
-        let elements = rules::elements(lease);
-        if elements.is_empty() || rules.trouble.is_some() {
-            return;
-        }
-        let mut batch = Batch::new(&self.names.bridge);
-        for (set, list) in &elements {
-            batch.delete_elements(set, list);
-        }
-        if batch.commit(|| "close host ports".to_owned()).is_err() {
-            self.rebuild(rules);
-        }
     }
 
     pub(crate) fn check(&self, request: &NetworkRequest) -> Result<(), NetworkError> {
@@ -296,13 +272,17 @@ impl BridgeNetwork {
         let ready = self.ready(true)?;
         let mut freed = Vec::new();
         let mut socket = RouteSocket::open().map_err(|error| failed(&error))?;
+        let links = socket.links().map_err(|error| failed(&error))?;
+        let neighbours = socket.neighbours().map_err(|error| failed(&error))?;
+        freed.extend(self.restore_lost(live, &ready, &links, &neighbours));
         let leases = lock(&self.book).leases();
         let mut ours: BTreeSet<String> = live
             .iter()
             .map(|sandbox| self.names.host_interface(sandbox))
             .collect();
         ours.extend(leases.iter().map(|lease| lease.host_interface.clone()));
-        for link in socket.links().map_err(|error| failed(&error))? {
+        setup::refit(&mut socket, &links, &ready, &leases).map_err(NetworkError::Failed)?;
+        for link in links {
             let stray = link.kind == "veth"
                 && link.name.starts_with(&self.names.prefix)
                 && (link.master.is_none() || link.master == Some(ready.index))
@@ -330,7 +310,7 @@ impl BridgeNetwork {
         // the pod may have it.
         let keep = !self.attachments.damaged().is_empty();
         let mut changes = Changes::default();
-        for neighbour in socket.neighbours().map_err(|error| failed(&error))? {
+        for neighbour in neighbours {
             if neighbour.link != ready.index || known.contains(&neighbour.address) {
                 continue;
             }
@@ -348,9 +328,35 @@ impl BridgeNetwork {
             Err(error) if !error.is_missing() => return Err(failed(&error)),
             _ => {}
         }
-        self.rebuild(&mut lock(&self.rules));
+        lock(&self.tables).rebuild(&self.pods());
         self.burial.wait();
         Ok(freed)
+    }
+
+    /// Pods that run and whose record is lost: what they have is read from the host, so that they may
+    /// go on sending and are removed like others. Tells whom.
+    fn restore_lost(
+        &self,
+        live: &BTreeSet<String>,
+        ready: &Ready,
+        links: &[Link],
+        neighbours: &[Neighbour],
+    ) -> Vec<String> {
+        let mut told = Vec::new();
+        let mut book = lock(&self.book);
+        let ranges = book.ranges();
+        for sandbox in live {
+            let name = self.names.host_interface(sandbox);
+            let link = links.iter().find(|link| link.name == name);
+            let (None, Some(link)) = (book.get(sandbox), link) else {
+                continue;
+            };
+            if let Some(lease) = lost::lease(link, ready.index, neighbours, &ranges) {
+                told.push(format!("the lost record of sandbox {sandbox}"));
+                book.restore(sandbox, &PodRef::unknown(sandbox), &lease);
+            }
+        }
+        told
     }
 
     /// Removes the bridge and its rules where they are there and no pod is on it.
@@ -376,14 +382,11 @@ impl BridgeNetwork {
                 .map_err(|error| failed(&error))?;
             gone.push(format!("bridge {}, which no pod is on", self.names.bridge));
         }
-        if nft::has_table(&self.names.bridge).unwrap_or(false) {
-            let mut batch = Batch::new(&self.names.bridge);
-            batch.delete_table();
-            batch
-                .commit(|| format!("remove the nftables table {}", self.names.bridge))
-                .map_err(|error| failed(&error))?;
-            gone.push(format!("nftables table {}", self.names.bridge));
-        }
+        gone.extend(
+            lock(&self.tables)
+                .remove()
+                .map_err(|error| failed(&error))?,
+        );
         *ready = None;
         Ok(gone)
     }
@@ -449,33 +452,18 @@ impl BridgeNetwork {
             wanted
         };
         let all = lock(&self.book).ranges();
-        let bridge = setup::bridge(&mut socket, &host, &self.names, &all, self.settings.mtu)
+        let bridge = setup::bridge(&mut socket, &host, &self.names, &all, &self.settings)
             .map_err(NetworkError::Failed)?;
-        let forwarding = setup::forwarding(&bridge.name, &wanted);
+        let forwarding = setup::forwarding(&self.names, &wanted);
         if own != Some(bridge.index) {
             let leases = lock(&self.book).leases();
             // A pod whose interface is gone has nothing to be put back; its check tells.
             let _ = setup::reattach(&mut socket, &host, &bridge, &leases);
         }
-        let mut rules = lock(&self.rules);
-        rules.forwarding = forwarding;
-        self.rebuild(&mut rules);
+        let mut tables = lock(&self.tables);
+        tables.forwarding = forwarding;
+        tables.rebuild(&self.pods());
         Ok(bridge)
-    }
-
-    /// Makes the whole table anew from what is in the book, in one transaction.
-    fn rebuild(&self, rules: &mut Rules) {
-        let (ranges, leases) = {
-            let book = lock(&self.book);
-            (book.ranges(), book.leases())
-        };
-        let exempt = &self.settings.masquerade_exempt;
-        let batch = rules::build(&self.names, &ranges, exempt, leases.into_iter());
-        let what = || format!("make the nftables table {}", self.names.bridge);
-        rules.trouble = batch
-            .commit(what)
-            .err()
-            .map(|error| ErrorChain(&error).to_string());
     }
 }
 

@@ -16,7 +16,8 @@ mod request;
 mod settings;
 
 pub use address::{Cidr, CidrError};
+pub use bridge::missing_sender_rules;
 pub use error::NetworkError;
 pub use network::{PodNetwork, network};
 pub use request::{Dns, NetworkRequest, NetworkResult, PortMapping, Protocol};
-pub use settings::NetworkSettings;
+pub use settings::{NetworkChoice, NetworkSettings};

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 
 use crate::{
-    Cidr, NetworkError, NetworkRequest, NetworkResult, NetworkSettings,
+    Cidr, NetworkChoice, NetworkError, NetworkRequest, NetworkResult, NetworkSettings,
     attachment::{Attachment, How},
     attachments::{Attachments, check_id},
     bridge::BridgeNetwork,
@@ -95,6 +95,9 @@ pub fn network(settings: NetworkSettings) -> Arc<dyn PodNetwork> {
     })
 }
 
+/// What containerd says while there is no CNI configuration.
+const NOT_INITIALIZED: &str = "Network plugin returns error: cni plugin not initialized";
+
 /// The network that looks for each pod which kind it gets.
 struct Network {
     settings: Arc<NetworkSettings>,
@@ -147,6 +150,20 @@ impl Network {
 
     /// The CNI configuration, if there is one.
     async fn configured(&self) -> Configured {
+        let found = match self.settings.choice {
+            NetworkChoice::Bridge => return Configured::None,
+            NetworkChoice::Any | NetworkChoice::Cni => self.look().await,
+        };
+        match found {
+            // In the words of other runtimes, which those who wait for a network know.
+            Configured::None if self.settings.choice == NetworkChoice::Cni => {
+                Configured::Broken(NOT_INITIALIZED.to_owned())
+            }
+            found => found,
+        }
+    }
+
+    async fn look(&self) -> Configured {
         let dir = self.settings.cni_conf_dir.clone();
         match blocking(move || Ok(Configured::look(&dir))).await {
             Ok(configured) => configured,
@@ -197,15 +214,23 @@ fn outcome(freed: Vec<String>, left: &[String]) -> Result<Vec<String>, NetworkEr
 impl PodNetwork for Network {
     async fn status(&self) -> Result<(), String> {
         let parts = self.parts().await.map_err(|error| error.to_string())?;
-        match self.configured().await {
-            Configured::None => {
-                let bridge = parts.bridge;
-                blocking(move || bridge.status())
-                    .await
-                    .map_err(|error| error.to_string())
-            }
-            Configured::Broken(why) => Err(why),
+        let bridge = parts.bridge;
+        let configured = self.configured().await;
+        if matches!(configured, Configured::None) {
+            return blocking(move || bridge.status())
+                .await
+                .map_err(|error| error.to_string());
+        }
+        // Pods from before the configuration came are still on the bridge.
+        let kept = blocking(move || {
+            bridge.keep_tables();
+            Ok(())
+        });
+        kept.await.map_err(|error| error.to_string())?;
+        match configured {
             Configured::List(list) => parts.plugins.status(&list).await,
+            Configured::Broken(why) => Err(why),
+            Configured::None => unreachable!("answered above"),
         }
     }
 
@@ -254,7 +279,9 @@ impl PodNetwork for Network {
     async fn del(&self, request: &NetworkRequest) -> Result<(), NetworkError> {
         let parts = self.parts().await?;
         let Some(attachment) = parts.attachments.get(&request.sandbox) else {
-            return Ok(());
+            // The bridge may know it all the same: its record may have been lost.
+            let sandbox = request.sandbox.clone();
+            return blocking(move || parts.bridge.forget(&sandbox)).await;
         };
         match attachment.how {
             How::Cni(plugged) => {

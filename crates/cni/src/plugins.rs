@@ -6,6 +6,7 @@
 mod cache;
 mod capabilities;
 mod conf;
+mod documents;
 mod exec;
 mod leftovers;
 mod outcome;
@@ -101,6 +102,7 @@ impl PluginNetwork {
         request: &NetworkRequest,
         list: &ConfigList,
     ) -> Result<NetworkResult, NetworkError> {
+        let args = capabilities::args(request).map_err(NetworkError::Refused)?;
         let capabilities =
             capabilities::values(request, &lock(&self.pod_cidrs)).map_err(NetworkError::Refused)?;
         let path = request.netns.clone();
@@ -116,7 +118,7 @@ impl PluginNetwork {
             netns: request.netns.clone(),
             how: How::Cni(Plugged {
                 config: list.raw.clone(),
-                args: capabilities::args(request),
+                args,
                 capabilities,
                 result: None,
             }),

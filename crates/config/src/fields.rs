@@ -104,9 +104,9 @@ section! {
         registry_burst: i32 = 10, "registryBurst", Unset, NotYet;
         /// When a pod must prove that it may use an image that is already here: `NeverVerify`,
         /// `NeverVerifyPreloadedImages`, `NeverVerifyAllowlistedImages` or `AlwaysVerify`.
-        image_pull_credentials_verification_policy: String = "NeverVerifyPreloadedImages".to_owned(), "imagePullCredentialsVerificationPolicy", Unset, NotYet;
+        image_pull_credentials_verification_policy: String = "NeverVerifyPreloadedImages".to_owned(), "imagePullCredentialsVerificationPolicy", Unset, Works;
         /// Images that need no proof under `NeverVerifyAllowlistedImages`; may end in `/*`.
-        preloaded_images_verification_allowlist: Vec<String> = Vec::new(), "preloadedImagesVerificationAllowlist", Counts, NotYet;
+        preloaded_images_verification_allowlist: Vec<String> = Vec::new(), "preloadedImagesVerificationAllowlist", Counts, Works;
         /// Events per second sent to the API server; 0 means no limit.
         event_record_qps: i32 = 50, "eventRecordQPS", Counts, Cluster;
         /// Events that may come at once.

@@ -84,6 +84,16 @@ impl Flags {
         self.text("config-dir")
     }
 
+    /// What says which plugins give credentials for registries, a file or a folder, and the folder of the
+    /// plugins.
+    #[must_use]
+    pub fn image_credential_provider(&self) -> (Option<&str>, Option<&str>) {
+        (
+            self.text("image-credential-provider-config"),
+            self.text("image-credential-provider-bin-dir"),
+        )
+    }
+
     /// Folder of the kubelet's data.
     #[must_use]
     pub fn root_dir(&self) -> &str {

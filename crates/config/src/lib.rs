@@ -25,7 +25,9 @@
 //! authentication. On a node of a cluster (`--kubeconfig`) Rubelet does the same, and says so. Alone on
 //! a machine it has the defaults of `v1beta1`, and opens no port that nobody asked for.
 
+mod credential_providers;
 mod defaults;
+mod endpoint;
 mod entries;
 mod error;
 pub mod field;
@@ -44,6 +46,10 @@ mod server;
 mod validation;
 mod warnings;
 
+pub use credential_providers::{
+    CredentialProvider, merge_credential_providers, parse_credential_providers,
+};
+pub use endpoint::{EMBEDDED, Invocation, KUBELETS_DEFAULT};
 pub use error::ConfigError;
 pub use fields::*;
 pub use flags::{Flag, FlagError, FlagKind, Flags, Role, all_flags, parse_flags};
@@ -52,5 +58,5 @@ pub use markdown::{configuration_markdown, flags_help, flags_markdown};
 pub use origins::{Origin, Origins};
 pub use quantity::Quantity;
 pub use resolve::{Leaf, Resolved, Sources, drop_in_order, resolve};
-pub use rubelet_options::{EmbeddedRuntime, RubeletOptions};
+pub use rubelet_options::{AuditOptions, EmbeddedRuntime, RubeletOptions};
 pub use warnings::Warning;

@@ -18,9 +18,36 @@ section! {
         /// How many sandboxes and containers the runtime starts at the same time, and how many it
         /// stops. 0 means 4 starts and 32 stops for each processor.
         runtime_calls_at_once: u32 = 0, "runtimeCallsAtOnce", Counts, Works;
+        /// How secrets and tokens of pods of the API server are kept on disk, for starts without the
+        /// API server: `encrypted`, or `none` for not at all.
+        secrets_at_rest: String = "encrypted".to_owned(), "secretsAtRest", Unset, Works;
+        /// File with the key for that, mode 0600; made where there is none. It can be on another
+        /// device. A systemd credential `rubelet.secrets-key` goes first.
+        secrets_key_file: String = "/etc/rubelet/secrets.key".to_owned(), "secretsKeyFile", Unset, Works;
         /// The embedded container runtime, which runs pods when `containerRuntimeEndpoint` is not
         /// given.
         runtime: EmbeddedRuntime = EmbeddedRuntime::default(), "runtime", Counts, Works;
+        /// The audit log of the agent's socket and of the node's port.
+        audit: AuditOptions = AuditOptions::default(), "audit", Counts, Works;
+    }
+}
+
+section! {
+    /// The audit log: who asked the agent for what, and what the answer was.
+    pub struct AuditOptions {
+        /// Path of the log. Empty: nothing is recorded.
+        path: String = String::new(), "path", Unset, Works;
+        /// File with a Policy of `audit.k8s.io/v1` that says what is recorded, at the levels `None`
+        /// and `Metadata`. Empty: all requests, at `level`.
+        policy_file: String = String::new(), "policyFile", Unset, Works;
+        /// Level of all requests where there is no policy: `None` or `Metadata`. Empty: `Metadata`.
+        level: String = String::new(), "level", Unset, Works;
+        /// Size in MiB at which the log is put aside and a new one begins.
+        max_size: u32 = 100, "maxSize", Unset, Works;
+        /// How many older logs are kept. 0: all.
+        max_backups: u32 = 10, "maxBackups", Counts, Works;
+        /// How many days older logs are kept. 0: for ever.
+        max_age: u32 = 0, "maxAge", Counts, Works;
     }
 }
 
@@ -34,6 +61,10 @@ section! {
         /// Path of the unix socket on which crictl and others reach the runtime. Empty: `cri.sock`
         /// in `runDir`. `none`: nowhere.
         socket: String = String::new(), "socket", Unset, Works;
+        /// Where pods get their network from. `cni`: a CNI configuration; without one the node is not
+        /// ready. `bridge`: the built-in bridge. Empty: a CNI configuration where there is one, else the
+        /// bridge on a node of its own; a node of a cluster waits for the configuration.
+        network: String = String::new(), "network", Unset, Works;
         /// Name of the bridge that pods are attached to when there is no CNI configuration. Names
         /// of all that belongs to it are made from this one.
         bridge: String = "rubelet0".to_owned(), "bridge", Unset, Works;
@@ -62,9 +93,17 @@ section! {
         /// long as something comes.
         #[serde(with = "go_duration")]
         image_pull_progress_timeout: Duration = Duration::from_secs(5 * 60), "imagePullProgressTimeout", Counts, Works;
+        /// Most that the log of one container takes on disk, however much it writes between two
+        /// rotations: a quantity of bytes such as 100Mi, at least 2Mi. Beyond it the oldest entries
+        /// are dropped. Empty: `containerLogMaxSize` times `containerLogMaxFiles`, at least 50Mi.
+        /// 0: no bound.
+        container_log_max_total: String = String::new(), "containerLogMaxTotal", Unset, Works;
         /// Addresses outside of the pods' own range to which pods on the bridge go with their own
         /// address in place of the machine's, such as the pod CIDR of a cluster.
         masquerade_exempt: Vec<String> = Vec::new(), "masqueradeExempt", Counts, Works;
+        /// Whether pods on the bridge are kept from one another: they reach the machine and what is
+        /// outside of it, and no other pod, neither by its address nor by a host port.
+        isolate_pods: bool = false, "isolatePods", Counts, Works;
         /// Cgroup above those of the processes that watch over pods.
         cgroup: String = "/rubelet/shims".to_owned(), "cgroup", Unset, Works;
     }

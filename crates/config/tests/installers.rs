@@ -1,6 +1,6 @@
 //! What the usual installers write is read without a complaint.
 
-use rubelet_config::{FlagError, Flags, Resolved, Sources, parse_flags, resolve};
+use rubelet_config::{FlagError, Flags, Invocation, Resolved, Sources, parse_flags, resolve};
 
 const KUBEADM: &str = "
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -291,6 +291,48 @@ fn what_each_installer_starts_is_a_node_of_a_cluster() {
         let address = resolved.secure_address().unwrap().unwrap();
         assert_eq!(address.to_string(), "0.0.0.0:10250", "{installer}");
         assert_eq!(resolved.read_only_address(), None, "{installer}");
+    }
+}
+
+#[test]
+fn a_node_that_was_made_for_the_kubelet_keeps_the_kubelets_runtime() {
+    let joins = "--kubeconfig=/etc/kubernetes/kubelet.conf";
+    let kubeadms = "--config=/var/lib/kubelet/config.yaml";
+    let containerd = "unix:///run/containerd/containerd.sock";
+    for (line, endpoint, as_kubelet, settled) in [
+        ("", "", false, ""),
+        ("", "", true, containerd),
+        (joins, "", false, ""),
+        (joins, "", true, containerd),
+        (&format!("{joins} {kubeadms}"), "", false, containerd),
+        (kubeadms, "", false, ""),
+        (
+            &format!("{joins} {kubeadms}"),
+            "unix:///run/crio/crio.sock",
+            true,
+            "unix:///run/crio/crio.sock",
+        ),
+        (&format!("{joins} {kubeadms}"), "embedded", true, ""),
+    ] {
+        let flag = format!("--container-runtime-endpoint={endpoint}");
+        let given = (!endpoint.is_empty()).then_some(flag);
+        let args = line.split_whitespace().map(str::to_owned).chain(given);
+        let flags = parse_flags(args).unwrap();
+        let mut resolved = read(flags.config().map(|_| KUBEADM), &[], &flags);
+        let invocation = Invocation {
+            as_kubelet,
+            file: flags.config(),
+        };
+        let kubelets = resolved.settle_runtime(invocation);
+        assert_eq!(
+            resolved.config.container_runtime_endpoint, settled,
+            "{line}"
+        );
+        assert_eq!(
+            kubelets,
+            endpoint.is_empty() && !settled.is_empty(),
+            "{line}"
+        );
     }
 }
 

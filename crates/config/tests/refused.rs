@@ -74,8 +74,16 @@ fn a_bad_field_is_named_with_its_place_and_what_is_allowed() {
             "k.yaml:3:21: rubelet.runtime.bridge: must be a network interface's name of at most 15 characters, is \"a-bridge-of-mine\"",
         ),
         (
+            "rubelet: {runtime: {containerLogMaxTotal: lots}}",
+            "k.yaml:3:21: rubelet.runtime.containerLogMaxTotal: must be empty or a quantity such as 100Mi, is \"lots\"",
+        ),
+        (
             "rubelet: {runtime: {bridgeSubnets: [10.88.0.0]}}",
             "k.yaml:3:21: rubelet.runtime.bridgeSubnets: must be subnets such as 10.88.0.0/16, has \"10.88.0.0\"",
+        ),
+        (
+            "rubelet: {runtime: {network: calico}}",
+            "k.yaml:3:21: rubelet.runtime.network: must be empty, `bridge` or `cni`, is \"calico\"",
         ),
         (
             "rubelet: {runtime: {cgroup: /}}",
@@ -178,8 +186,36 @@ fn a_bad_field_is_named_with_its_place_and_what_is_allowed() {
             "k.yaml:3:14: memorySwap.swapBehavior: must be \"\", \"LimitedSwap\" or \"NoSwap\", is \"UnlimitedSwap\"",
         ),
         (
+            "rubelet: {secretsAtRest: plain}",
+            "k.yaml:3:11: rubelet.secretsAtRest: must be \"encrypted\" or \"none\", is \"plain\"",
+        ),
+        (
+            "rubelet: {secretsKeyFile: secrets.key}",
+            "k.yaml:3:11: rubelet.secretsKeyFile: must be the absolute path of a file, is \"secrets.key\"",
+        ),
+        (
             "rubelet: {sockt: /a}",
             "k.yaml:3:11: rubelet.sockt: unknown field; did you mean \"socket\"?",
+        ),
+        (
+            "rubelet: {audit: {path: audit.log}}",
+            "k.yaml:3:19: rubelet.audit.path: must be the absolute path of a file, is \"audit.log\"",
+        ),
+        (
+            "rubelet: {audit: {path: /a, level: Request}}",
+            "k.yaml:3:29: rubelet.audit.level: must be None or Metadata, is \"Request\"",
+        ),
+        (
+            "rubelet: {audit: {path: /a, level: None, policyFile: /p}}",
+            "k.yaml:3:29: rubelet.audit.level: can't be given beside policyFile, whose rules have the levels",
+        ),
+        (
+            "rubelet: {audit: {policyFile: /p}}",
+            "rubelet.audit.path: must be given with policyFile or level: without it nothing is recorded",
+        ),
+        (
+            "rubelet: {audit: {maxSiz: 5}}",
+            "k.yaml:3:19: rubelet.audit.maxSiz: unknown field; did you mean \"maxSize\"?",
         ),
         (
             "rubelet: {socket: r.sock}",

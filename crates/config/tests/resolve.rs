@@ -240,11 +240,12 @@ fn drop_ins_come_in_the_order_of_their_names() {
 #[test]
 fn rubelets_section_stands_in_the_same_files() {
     let resolved = resolved(
-        "rubelet:\n  socketGroup: adm\n  relistPeriod: 0s\n",
+        "rubelet:\n  socketGroup: adm\n  relistPeriod: 0s\n  secretsAtRest: none\n",
         &[("a.conf", "rubelet:\n  socket: /tmp/r.sock\n")],
         &[],
     );
     assert_eq!(resolved.rubelet.socket_group, "adm");
+    assert_eq!(resolved.rubelet.secrets_at_rest, "none");
     assert_eq!(resolved.rubelet.socket, "/tmp/r.sock");
     assert_eq!(resolved.rubelet.relist_period, Duration::from_secs(1));
     assert_eq!(origin(&resolved, "rubelet.socket"), "drop-in a.conf:4");

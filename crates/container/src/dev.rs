@@ -88,6 +88,7 @@ pub(crate) fn make(
             0o666,
             makedev(major, minor),
         )
+        .and_then(|()| exact_mode(&dev, Path::new(name), 0o666))
         .step(|| format!("cannot make the device /dev/{name}"))?;
         own_root(name)?;
     }
@@ -100,7 +101,7 @@ pub(crate) fn make(
         let what = || format!("cannot make the device {}", device.path.display());
         make_parents(&dev, name).step(what)?;
         match make_node(&dev, name, device) {
-            Ok(()) => {}
+            Ok(()) => exact_mode(&dev, name, mode(device)).step(what)?,
             // One of those that every container has.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             other => other.step(what)?,
@@ -118,7 +119,8 @@ pub(crate) fn inside(spec: &Spec) -> impl Iterator<Item = &Device> {
     devices.filter(|device| device.path.starts_with("/dev"))
 }
 
-/// Makes a device node by its path below a folder.
+/// Makes a device node by its path below a folder. Its permissions are lessened by the umask: where
+/// others can write, a mode that is set afterwards could be that of something else.
 pub(crate) fn make_node(dir: impl AsFd, path: &Path, device: &Device) -> io::Result<()> {
     let kind = match device.kind {
         DeviceKind::Char => FileType::CharacterDevice,
@@ -131,15 +133,26 @@ pub(crate) fn make_node(dir: impl AsFd, path: &Path, device: &Device) -> io::Res
         FileType::Fifo => (0, 0),
         _ => (number(device.major)?, number(device.minor)?),
     };
-    let mode = device.file_mode.unwrap_or(0o666);
-    Ok(node(dir, path, kind, mode, makedev(major, minor))?)
+    Ok(node(dir, path, kind, mode(device), makedev(major, minor))?)
+}
+
+fn mode(device: &Device) -> u32 {
+    device.file_mode.unwrap_or(0o666)
 }
 
 fn node(dir: impl AsFd, path: &Path, kind: FileType, mode: u32, dev: Dev) -> Result<(), Errno> {
-    let mode = Mode::from_raw_mode(mode & 0o7777);
-    mknodat(&dir, path, kind, mode, dev)?;
-    // The umask is that of whoever calls.
-    chmodat(dir, path, mode, AtFlags::empty())
+    mknodat(&dir, path, kind, Mode::from_raw_mode(mode & 0o7777), dev)
+}
+
+/// Gives a node the mode whatever the umask of the calling process is. Only for a folder that nobody
+/// else has: a link would be followed.
+fn exact_mode(dir: impl AsFd, path: &Path, mode: u32) -> Result<(), Errno> {
+    chmodat(
+        dir,
+        path,
+        Mode::from_raw_mode(mode & 0o7777),
+        AtFlags::empty(),
+    )
 }
 
 fn name(device: &Device) -> Result<&Path, Failure> {

@@ -18,6 +18,13 @@ const MOST_LINKS: u32 = 40;
 /// How often a path is tried again while somebody renames folders of it.
 const MOST_RENAMES: u32 = 128;
 
+/// A file that was not there before.
+const NEW_FILE: OFlags = OFlags::WRONLY
+    .union(OFlags::CREATE)
+    .union(OFlags::EXCL)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
 /// An open root folder.
 #[derive(Debug)]
 pub(crate) struct Root(OwnedFd);
@@ -116,6 +123,40 @@ impl Root {
         Ok(dir)
     }
 
+    /// As [`Self::make_dir`], but a path with a symbolic link is refused (`ELOOP`), and nothing is made
+    /// beyond one.
+    pub(crate) fn make_ordinary_dir(&self, path: &Path, mode: Mode) -> io::Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let mut done = PathBuf::from("/");
+        let mut dir = self.find(&done)?;
+        for name in names(path) {
+            done.push(&name);
+            let mut opened = self.open(&done, flags, ResolveFlags::NO_SYMLINKS);
+            if matches!(&opened, Err(error) if error.kind() == io::ErrorKind::NotFound) {
+                match mkdirat(&dir, &name, mode) {
+                    // Whatever somebody else made meanwhile is opened under the same rule.
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                opened = self.open(&done, flags, ResolveFlags::NO_SYMLINKS);
+            }
+            dir = opened?;
+        }
+        Ok(dir)
+    }
+
+    /// As [`Self::make_file`], but a path with a symbolic link is refused (`ELOOP`).
+    pub(crate) fn make_ordinary_file(&self, path: &Path) -> io::Result<OwnedFd> {
+        let name = path.file_name().ok_or(Errno::ISDIR)?;
+        let above = path.parent().unwrap_or(Path::new("/"));
+        let dir = self.make_ordinary_dir(above, Mode::from_raw_mode(0o755))?;
+        let mode = Mode::from_raw_mode(0o644);
+        match openat(&dir, name, NEW_FILE, mode) {
+            Ok(_) | Err(Errno::EXIST) => self.open(path, OFlags::PATH, ResolveFlags::NO_SYMLINKS),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Opens a file for being mounted on, and makes it empty if it is missing.
     pub(crate) fn make_file(&self, path: &Path) -> io::Result<OwnedFd> {
         match self.find(path) {
@@ -125,14 +166,7 @@ impl Root {
         let name = path.file_name().ok_or(Errno::ISDIR)?;
         let above = path.parent().unwrap_or(Path::new("/"));
         let dir = self.make_dir(above, Mode::from_raw_mode(0o755))?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        let made = openat(
-            &dir,
-            name,
-            flags | OFlags::CLOEXEC,
-            Mode::from_raw_mode(0o644),
-        );
-        match made {
+        match openat(&dir, name, NEW_FILE, Mode::from_raw_mode(0o644)) {
             Ok(_) | Err(Errno::EXIST) => self.find(path),
             Err(error) => Err(error.into()),
         }
@@ -184,6 +218,37 @@ mod tests {
         assert!(dir.path().join("b").is_dir());
         let inside = dir.path().join(outside.path().strip_prefix("/").unwrap());
         assert!(inside.join("a").is_dir());
+    }
+
+    #[test]
+    fn an_ordinary_directory_has_no_link_on_its_path() {
+        let (dir, root) = root();
+        let mode = Mode::from_raw_mode(0o755);
+        fs::create_dir(dir.path().join("plain")).unwrap();
+        symlink("plain", dir.path().join("link")).unwrap();
+        symlink("missing", dir.path().join("dangling")).unwrap();
+        symlink("/plain", dir.path().join("plain/above")).unwrap();
+        fs::write(dir.path().join("file"), "").unwrap();
+        root.make_ordinary_dir(Path::new("/plain/a/b"), mode)
+            .unwrap();
+        assert!(dir.path().join("plain/a/b").is_dir());
+        for (path, error) in [
+            ("/link", libc::ELOOP),
+            ("/link/x", libc::ELOOP),
+            ("/dangling", libc::ELOOP),
+            ("/dangling/x/y", libc::ELOOP),
+            ("/plain/above/x", libc::ELOOP),
+            ("/file", libc::ENOTDIR),
+            ("/file/x", libc::ENOTDIR),
+        ] {
+            let refused = root.make_ordinary_dir(Path::new(path), mode).unwrap_err();
+            let raw = refused.raw_os_error();
+            assert!(
+                raw == Some(error) || raw == Some(libc::ENOTDIR),
+                "{path}: {refused}"
+            );
+        }
+        assert!(!dir.path().join("plain/x").exists() && !dir.path().join("missing").exists());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Options of a mount, as the runtime specification names them, in the kernel's terms.
 
-use rubelet_oci::SELF_BIND;
+use rubelet_oci::NO_SYMLINKS;
 
 use crate::sys::mount_attr::MountAttr;
 
@@ -17,6 +17,8 @@ pub(crate) struct MountOptions<'a> {
     pub(crate) rbind: bool,
     /// Whether IDs are mapped, and then whether on the mounts below, too.
     pub(crate) idmap: Option<bool>,
+    /// Whether a destination with symbolic links is refused.
+    pub(crate) no_symlinks: bool,
     /// What the file system itself is told: `name` or `name=value`.
     pub(crate) data: Vec<&'a str>,
 }
@@ -93,7 +95,8 @@ impl<'a> MountOptions<'a> {
         for option in options {
             let option = option.as_str();
             match option {
-                "defaults" | "bind" | "loud" | "norbind" | SELF_BIND => {}
+                "defaults" | "bind" | "loud" | "norbind" => {}
+                NO_SYMLINKS => read.no_symlinks = true,
                 "rbind" => read.rbind = true,
                 "idmap" => read.idmap = Some(false),
                 "ridmap" => read.idmap = Some(true),

@@ -61,8 +61,6 @@ pub(crate) struct MountPlan<'a> {
 pub(crate) enum From {
     /// A file or folder of the host.
     Bind,
-    /// The folder of the container's own root that it is to be mounted on.
-    Itself,
     /// The `/dev` that is made beforehand.
     Dev,
     /// The cgroups of the container.
@@ -202,9 +200,7 @@ impl<'a> Plan<'a> {
     fn read_mounts(&mut self) -> Result<(), LaunchError> {
         for mount in &self.spec.mounts {
             let options = MountOptions::read(&mount.options);
-            let from = if mount.is_self_bind() {
-                From::Itself
-            } else if mount.is_bind() {
+            let from = if mount.is_bind() {
                 From::Bind
             } else if dev::is_dev(mount) && self.dev.is_none() {
                 self.dev = Some(dev::make(&options, self.spec, &self.ids)?);
@@ -263,9 +259,6 @@ impl MountPlan<'_> {
     fn check(&self, userns: bool) -> Result<(), Failure> {
         if !self.mount.destination.is_absolute() {
             return Err(self.failure("the mount's destination is not absolute"));
-        }
-        if self.from == From::Itself && !self.options.data.is_empty() {
-            return Err(self.failure("a bind mount can't have options of a file system"));
         }
         if self.from != From::Bind && self.options.idmap.is_some() {
             return Err(self.failure("only bind mounts can have mapped IDs"));

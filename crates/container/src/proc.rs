@@ -29,13 +29,29 @@ pub(crate) fn write(path: impl AsRef<Path>, text: &str) -> io::Result<()> {
 
 /// Sets a kernel parameter, by its name with dots or slashes, in the namespaces of this process.
 pub(crate) fn set_parameter(name: &str, value: &str) -> Result<(), Failure> {
-    let path = if name.contains('/') {
-        name.to_owned()
-    } else {
-        name.replace('.', "/")
+    let what = || format!("cannot set the kernel parameter {name} to {value:?}");
+    let path = parameter(name)
+        .ok_or_else(|| Failure(format!("{}: it is no name of a parameter", what())))?;
+    write(Path::new("sys").join(path), value).step(what)
+}
+
+/// The path below `/proc/sys` of a parameter. The separator that comes first separates, as for
+/// `sysctl`; the other one is a dot within a name, such as that of an interface. A name that would
+/// lead elsewhere has no path.
+fn parameter(name: &str) -> Option<String> {
+    let path = match name.find(['.', '/']) {
+        Some(at) if name.as_bytes()[at] == b'.' => name
+            .chars()
+            .map(|c| match c {
+                '.' => '/',
+                '/' => '.',
+                c => c,
+            })
+            .collect(),
+        _ => name.to_owned(),
     };
-    write(Path::new("sys").join(path), value)
-        .step(|| format!("cannot set the kernel parameter {name} to {value:?}"))
+    let leads_elsewhere = |part: &str| matches!(part, "" | "." | "..");
+    (!path.split('/').any(leads_elsewhere)).then_some(path)
 }
 
 /// The file through which a label is set for the program that is executed next.
@@ -72,5 +88,36 @@ impl ExecLabel {
         rustix::io::write(&self.file, self.text.as_bytes())
             .map(drop)
             .step(|| format!("cannot set the security label {:?}", self.text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_is_below_proc_sys_by_either_separator() {
+        for (name, path) in [
+            ("net.core.somaxconn", Some("net/core/somaxconn")),
+            ("net/core/somaxconn", Some("net/core/somaxconn")),
+            (
+                "net.ipv4.conf.eth0/1.forwarding",
+                Some("net/ipv4/conf/eth0.1/forwarding"),
+            ),
+            (
+                "net/ipv4/conf/eth0.1/forwarding",
+                Some("net/ipv4/conf/eth0.1/forwarding"),
+            ),
+            // The ways out that a swap of separators opens.
+            ("net.//.kernel.core_pattern", None),
+            ("net/../kernel/core_pattern", None),
+            ("net./.kernel", None),
+            ("net..kernel", None),
+            ("/kernel/core_pattern", None),
+            (".kernel", None),
+            ("", None),
+        ] {
+            assert_eq!(parameter(name).as_deref(), path, "{name}");
+        }
     }
 }

@@ -18,10 +18,12 @@ pub(crate) mod socket;
 mod tests;
 
 pub use address::Address;
-pub use link::{Bridge, Counters, Link, Veth};
+pub use link::{Bridge, BridgePort, Counters, Link, Veth};
 pub use neighbour::Neighbour;
 pub use route::Route;
 pub use socket::NetlinkError;
+
+use std::os::fd::OwnedFd;
 
 use message::Messages;
 use socket::Socket;
@@ -52,6 +54,16 @@ impl RouteSocket {
     ) -> Result<(), NetlinkError> {
         let Changes { messages } = changes;
         self.socket.send(&messages, what)
+    }
+}
+
+/// Takes a socket that somebody else opened: one of rtnetlink from another process, or any socket
+/// that keeps the boundaries of datagrams, with something else than the kernel at its other end.
+impl From<OwnedFd> for RouteSocket {
+    fn from(fd: OwnedFd) -> Self {
+        Self {
+            socket: Socket::from(fd),
+        }
     }
 }
 

@@ -21,6 +21,9 @@ const NSFS_MAGIC: u64 = 0x6e73_6673;
 /// The stack of the thread that enters a namespace, in bytes.
 const STACK: usize = 256 * 1024;
 
+/// How many interfaces of a pod are looked at.
+const MOST_INTERFACES: usize = 256;
+
 /// Why a network namespace can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum NetnsError {
@@ -136,12 +139,12 @@ pub fn within<T: Send>(netns: impl AsFd, act: impl FnOnce() -> T + Send) -> Resu
     })
 }
 
-/// The interfaces inside, with their traffic as the pod sees it.
+/// The interfaces inside, with their traffic as the pod sees it; of many, the first 256.
 ///
 /// # Errors
 /// The namespace can't be entered, or the kernel refuses.
 pub fn interfaces(path: &Path) -> Result<Vec<Link>, NetnsError> {
     let netns = open(path)?;
-    let mut socket = within(&netns, RouteSocket::open)??;
-    Ok(socket.links()?)
+    let socket = within(&netns, RouteSocket::open)??;
+    Ok(socket.first_links(MOST_INTERFACES)?)
 }

@@ -1,11 +1,12 @@
 //! nftables through nfnetlink, natively: no `nft` binary.
 //!
 //! A [`Batch`] is one transaction: it happens as a whole or not at all. Only what is needed for address
-//! translation is here. All numbers are those of `linux/netfilter/nf_tables.h`, all tables are of the
-//! family `inet`, which needs Linux 5.2 for address translation.
+//! translation and for checks of the senders of frames is here. All numbers are those of
+//! `linux/netfilter/nf_tables.h`. Tables of the family `inet` need Linux 5.2 for address translation.
 
 mod conntrack;
 mod expression;
+mod read;
 mod set;
 
 #[cfg(test)]
@@ -13,7 +14,8 @@ mod tests;
 
 pub use conntrack::forget;
 pub use expression::{Expression, Family};
-pub use set::{Bytes, Set, SetKind};
+pub use read::Shape;
+pub use set::{Bytes, Element, Set, SetKind};
 
 use crate::netlink::{
     NetlinkError,
@@ -23,7 +25,6 @@ use crate::netlink::{
 
 /// The part of nfnetlink that is nftables.
 const SUBSYSTEM: u16 = 10;
-const NFPROTO_INET: u8 = 1;
 
 const BATCH_BEGIN: u16 = 0x10;
 const BATCH_END: u16 = 0x11;
@@ -40,11 +41,34 @@ const DELSETELEM: u16 = 14;
 const F_CREATE: u16 = 0x400;
 const F_APPEND: u16 = 0x800;
 
+/// The packets that the chains of a table see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableFamily {
+    /// IPv4 and IPv6 on their way through the host.
+    Inet,
+    /// Frames on their way through bridges.
+    Bridge,
+}
+
+impl TableFamily {
+    /// `NFPROTO_…`
+    fn number(self) -> u8 {
+        match self {
+            Self::Inet => 1,
+            Self::Bridge => 7,
+        }
+    }
+}
+
 /// Where a chain is hooked in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hook {
     /// Packets that came in, before routing.
     Prerouting,
+    /// Packets that are for this host itself.
+    Input,
+    /// Packets that this host passes on.
+    Forward,
     /// Packets of this host's own processes.
     Output,
     /// Packets that are about to leave.
@@ -55,6 +79,8 @@ impl Hook {
     fn number(self) -> u32 {
         match self {
             Self::Prerouting => 0,
+            Self::Input => 1,
+            Self::Forward => 2,
             Self::Output => 3,
             Self::Postrouting => 4,
         }
@@ -75,6 +101,7 @@ pub enum ChainKind {
 /// Changes that happen as a whole or not at all.
 #[derive(Debug)]
 pub struct Batch<'t> {
+    family: TableFamily,
     table: &'t str,
     messages: Messages,
     sets: u32,
@@ -83,14 +110,22 @@ pub struct Batch<'t> {
 impl<'t> Batch<'t> {
     /// Changes of a table.
     #[must_use]
-    pub fn new(table: &'t str) -> Self {
+    pub fn new(family: TableFamily, table: &'t str) -> Self {
         let mut messages = Messages::default();
         messages.begin(BATCH_BEGIN, REQUEST, &header(0, SUBSYSTEM));
         Self {
+            family,
             table,
             messages,
             sets: 0,
         }
+    }
+
+    /// What follows changes another table, in the same transaction.
+    pub fn turn_to(&mut self, family: TableFamily, table: &'t str) -> &mut Self {
+        self.family = family;
+        self.table = table;
+        self
     }
 
     /// Makes a table, unless it is there.
@@ -145,22 +180,16 @@ impl<'t> Batch<'t> {
 
     /// Adds elements: the bytes of keys, and of values where the set is a map. An element that is
     /// there with the same value is no error; one with another value is.
-    pub fn add_elements(&mut self, set: &str, elements: &[(Vec<u8>, Vec<u8>)]) -> &mut Self {
+    pub fn add_elements(&mut self, set: &str, elements: &[Element]) -> &mut Self {
         self.elements(NEWSETELEM, F_CREATE, set, elements)
     }
 
     /// Removes elements; one that isn't there is an error.
-    pub fn delete_elements(&mut self, set: &str, elements: &[(Vec<u8>, Vec<u8>)]) -> &mut Self {
+    pub fn delete_elements(&mut self, set: &str, elements: &[Element]) -> &mut Self {
         self.elements(DELSETELEM, 0, set, elements)
     }
 
-    fn elements(
-        &mut self,
-        kind: u16,
-        flags: u16,
-        set: &str,
-        elements: &[(Vec<u8>, Vec<u8>)],
-    ) -> &mut Self {
+    fn elements(&mut self, kind: u16, flags: u16, set: &str, elements: &[Element]) -> &mut Self {
         // A list is one attribute, which holds at most 64 KiB.
         for chunk in elements.chunks(400) {
             self.begin(kind, flags).text(2, set).nest(3, |list| {
@@ -178,7 +207,7 @@ impl<'t> Batch<'t> {
             .begin(
                 SUBSYSTEM << 8 | kind,
                 REQUEST | flags,
-                &header(NFPROTO_INET, 0),
+                &header(self.family.number(), 0),
             )
             .text(1, self.table)
     }
@@ -187,13 +216,50 @@ impl<'t> Batch<'t> {
     ///
     /// # Errors
     /// The first one that was refused. None was made then.
-    pub fn commit(mut self, what: impl FnOnce() -> String) -> Result<(), NetlinkError> {
+    pub fn commit(self, what: impl FnOnce() -> String) -> Result<(), NetlinkError> {
+        Connection::open()?.commit(self, what)
+    }
+
+    fn send(
+        mut self,
+        socket: &mut Socket,
+        what: impl FnOnce() -> String,
+    ) -> Result<(), NetlinkError> {
         // Answers come for what is refused, and for the last change: when that is accepted with no
         // refusal before it, all are in force.
         let last = self.messages.acknowledge_last();
         self.messages
             .begin(BATCH_END, REQUEST, &header(0, SUBSYSTEM));
-        Socket::netfilter()?.send_until(&self.messages, last, what)
+        socket.send_until(&self.messages, last, what)
+    }
+}
+
+/// A socket for nftables that is used again. When a process closes one, the kernel waits until all that
+/// earlier changes took away is gone, which takes some 10 ms.
+///
+/// It stays in the network namespace that it was opened in. After an error it is of no further use.
+#[derive(Debug)]
+pub struct Connection(Socket);
+
+impl Connection {
+    /// Opens one in the network namespace of this thread.
+    ///
+    /// # Errors
+    /// The kernel has no nftables, or rights are missing.
+    pub fn open() -> Result<Self, NetlinkError> {
+        Socket::netfilter().map(Self)
+    }
+
+    /// Makes changes, as [`Batch::commit`] does.
+    ///
+    /// # Errors
+    /// The first one that was refused. None was made then.
+    pub fn commit(
+        &mut self,
+        batch: Batch<'_>,
+        what: impl FnOnce() -> String,
+    ) -> Result<(), NetlinkError> {
+        batch.send(&mut self.0, what)
     }
 }
 
@@ -201,10 +267,14 @@ impl<'t> Batch<'t> {
 ///
 /// # Errors
 /// The kernel has no nftables, or rights are missing.
-pub fn has_table(table: &str) -> Result<bool, NetlinkError> {
+pub fn has_table(family: TableFamily, table: &str) -> Result<bool, NetlinkError> {
     let mut request = Messages::default();
     request
-        .begin(SUBSYSTEM << 8 | GETTABLE, REQUEST, &header(NFPROTO_INET, 0))
+        .begin(
+            SUBSYSTEM << 8 | GETTABLE,
+            REQUEST,
+            &header(family.number(), 0),
+        )
         .text(1, table);
     let asked = Socket::netfilter()?.get(&request, "look for an nftables table", |_| true);
     match asked {

@@ -181,6 +181,30 @@ pub enum StoreError {
         /// Why.
         source: io::Error,
     },
+    /// A volume that the image declares can't be made.
+    #[error("cannot make the volume {} of the image", path.display())]
+    Volume {
+        /// The path of the volume in the image.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file of a root file system can't be read.
+    #[error("cannot read /{} of the image", path.display())]
+    ImageFile {
+        /// Its path in the root file system.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file of a root file system is too long.
+    #[error("/{} of the image has more than {limit} bytes", path.display())]
+    LongFile {
+        /// Its path in the root file system.
+        path: PathBuf,
+        /// Most bytes that are read.
+        limit: u64,
+    },
     /// A record can't be written.
     #[error("cannot keep the image")]
     Save(#[from] rubelet_store::SaveError),

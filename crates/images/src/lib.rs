@@ -7,6 +7,7 @@
 //! - [`hosts`]: which mirrors are asked before a registry.
 //! - `registry`: the client of registries: connections, credentials, redirects, blobs.
 //! - [`archive`]: reads tar streams, without effects; [`unpack`]: applies them to layer folders.
+//! - `volumes`: what a container gets for the volumes that its image declares.
 //! - `store`: what is on disk, who uses it, and what nobody uses any more.
 //!
 //! On disk, below the root given to [`ImageStore::open`]:
@@ -14,7 +15,7 @@
 //! ```text
 //! images/<config digest>.json   one record an image: names, layers, configuration
 //! layers/<diff digest>/         a whole layer: fs/ for overlayfs, and its record
-//! snapshots/<container>/        what a container wrote: fs/, work/, and the layers below
+//! snapshots/<container>/        what a container wrote: fs/, work/, image-volumes/, the layers below
 //! ingest/                       half things; emptied at each start
 //! ```
 //!
@@ -42,6 +43,7 @@ mod test_image;
 mod test_registry;
 mod tree;
 pub mod unpack;
+mod volumes;
 
 pub use credentials::Credentials;
 pub use digest::Digest;

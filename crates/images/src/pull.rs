@@ -19,7 +19,7 @@ use crate::{
     load::{check_count, read_config},
     manifest::{self, Descriptor, Document, Manifest},
     registry::{RawManifest, Session, Shown, Transport},
-    store::{Arrival, LayerHold, blocking},
+    store::{Arrival, LayerHold, LayerSource, blocking},
 };
 
 /// Indexes in indexes.
@@ -114,9 +114,12 @@ impl ImageStore {
         shown: Shown,
         platform: &Platform,
     ) -> Result<ImageId, PullError> {
+        let anonymous = shown.credentials.is_none();
         let session = self.session(reference, shown).await?;
         let (top, manifest, text) = self.manifest(&session, reference, platform).await?;
-        let known = self.known_config(&manifest).await;
+        let known = self.known_config(&manifest, &reference.at(&top)).await;
+        // The very image was had from there, with all that is in it.
+        let is_known = known.is_some();
         let config_bytes = match known {
             Some(text) => text.into_bytes(),
             None => {
@@ -141,9 +144,15 @@ impl ImageStore {
         let layers: Vec<(Digest, Descriptor)> = layers
             .map(|(id, layer)| (id.clone(), layer.clone()))
             .collect();
-        let downloads = layers
-            .into_iter()
-            .map(|(diff_id, layer)| self.layer(&session, layer, diff_id));
+        let downloads = layers.into_iter().map(|(diff_id, layer)| {
+            let source = (!is_known).then(|| LayerSource {
+                registry: reference.registry().to_owned(),
+                repository: reference.repository().to_owned(),
+                blob: layer.digest.clone(),
+                anonymous,
+            });
+            self.layer(&session, (layer, diff_id), source)
+        });
         let downloads =
             stream::iter(downloads).buffer_unordered(self.settings().limits.parallel_layers.max(1));
         let holds: Vec<LayerHold> = downloads.try_collect().await?;
@@ -204,13 +213,15 @@ impl ImageStore {
         Err(PullError::new(PullErrorKind::Refused, message))
     }
 
-    /// The configuration of an image that is here already.
-    async fn known_config(self: &Arc<Self>, manifest: &Manifest) -> Option<String> {
+    /// The configuration of an image that is here already, and was had by this name with a digest.
+    /// From elsewhere it is asked for again: who knows its digest need not know what is in it.
+    async fn known_config(self: &Arc<Self>, manifest: &Manifest, name: &str) -> Option<String> {
         let id = manifest.config.digest.to_string();
         self.inspect(&id)
             .await
             .ok()
             .filter(|details| details.image.id.digest() == &manifest.config.digest)
+            .filter(|details| details.image.repo_digests.iter().any(|had| had == name))
             .map(|details| details.config_file)
     }
 

@@ -13,11 +13,13 @@ mod answer;
 mod authorize;
 mod body;
 mod challenge;
+mod hop;
 mod host;
 mod origin;
 mod peer;
 mod proxy;
 mod redirect;
+mod resolve;
 mod tls;
 mod transport;
 
@@ -136,6 +138,17 @@ impl Session {
             }
         }
         Err(self.failure(std::mem::take(search)))
+    }
+
+    /// Whether a host says that it would give this blob to who asks. A mirror that may not resolve
+    /// tags has no say in who may have what. Trouble is no error: the blob can still be asked for.
+    pub(crate) async fn confirms(&self, descriptor: &Descriptor) -> bool {
+        for host in &self.hosts {
+            if host.may(true) && host.down().is_none() && host.has(descriptor).await {
+                return true;
+            }
+        }
+        false
     }
 
     /// The host of a search turned out to be no good. An error if nobody is left to be asked.

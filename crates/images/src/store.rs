@@ -22,6 +22,8 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::commit::{Arrival, LayerHold};
 pub(crate) use self::folders::open_folder;
+pub(crate) use self::records::LayerSource;
+pub(crate) use self::rootfs::mapped;
 use self::{folders::Folders, records::ImageRecord, state::State};
 use crate::{Image, ImageDetails, ImageSettings, StoreError, pull::Pulls};
 
@@ -199,7 +201,7 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
     }
 }
 
-fn disk_error<'a>(
+pub(crate) fn disk_error<'a>(
     step: &'static str,
     path: &'a Path,
 ) -> impl FnOnce(io::Error) -> StoreError + use<'a> {

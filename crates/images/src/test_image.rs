@@ -6,14 +6,6 @@ use serde_json::{Value, json};
 
 use crate::{Digest, ImageSettings, ImageStore, Limits, Platform, unpack::UnpackLimits};
 
-pub(crate) fn is_root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        eprintln!("skipped, needs root");
-    }
-    root
-}
-
 pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::Builder::new()
         .prefix("rbt-images-")

@@ -32,6 +32,7 @@ use std::{
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::attributes::{is_content, is_opaque, is_whiteout};
 use self::{applier::Applier, decompress::Counter};
 use crate::{
     Digest, Usage,

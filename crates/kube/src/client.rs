@@ -13,6 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderValue, Method};
+use rubelet_yaml::{LeftOut, read_json};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::{sync::watch, time::Instant};
 
@@ -26,7 +27,8 @@ use crate::{
     options::ClientOptions,
     server_url::ServerUrl,
     transport::{Purpose, SetupError, Transport},
-    watch::{WatchTarget, Watcher},
+    unread::{Lasting, UnreadObjects, named_by},
+    watch::{WatchTarget, Watcher, meta},
 };
 use send::Call;
 
@@ -88,6 +90,7 @@ struct Shared {
     user_agent: HeaderValue,
     /// Watches can begin with what there is; until the server says otherwise.
     streaming_lists: AtomicBool,
+    unread: UnreadObjects,
     seed: AtomicU64,
 }
 
@@ -106,6 +109,7 @@ impl Client {
     /// A file of the configuration can't be read, or something in it can't be used.
     pub fn new(config: ClientConfig, options: ClientOptions) -> Result<Self, ClientError> {
         let clock = Arc::clone(&options.clock);
+        let unread = UnreadObjects::new(Arc::clone(&options.clock));
         let credentials = Credentials::new(config.credential.clone(), &config.identity, clock)
             .map_err(ClientError::Credentials)?;
         let server = config.server.to_string();
@@ -123,6 +127,7 @@ impl Client {
                 user_agent: HeaderValue::try_from(options.user_agent)
                     .map_err(|_| ClientError::UserAgent)?,
                 streaming_lists: AtomicBool::new(true),
+                unread,
                 seed: AtomicU64::new(options.seed),
             }),
             limits: Limits::new(options.qps, options.burst, options.request_timeout),
@@ -150,7 +155,7 @@ impl Client {
     /// # Errors
     /// See [`ApiError`].
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
-        decode(&self.exchange(Call::new(Method::GET, path)).await?)
+        self.decode(path, &self.exchange(Call::new(Method::GET, path)).await?)
     }
 
     /// Reads what is no JSON, such as `/healthz`.
@@ -172,7 +177,7 @@ impl Client {
         body: &impl Serialize,
     ) -> Result<T, ApiError> {
         let call = Call::new(Method::POST, path).with_body("application/json", encode(path, body)?);
-        decode(&self.exchange(call).await?)
+        self.decode(path, &self.exchange(call).await?)
     }
 
     /// Replaces an object: PUT.
@@ -185,7 +190,7 @@ impl Client {
         body: &impl Serialize,
     ) -> Result<T, ApiError> {
         let call = Call::new(Method::PUT, path).with_body("application/json", encode(path, body)?);
-        decode(&self.exchange(call).await?)
+        self.decode(path, &self.exchange(call).await?)
     }
 
     /// Changes a part of an object.
@@ -200,7 +205,7 @@ impl Client {
     ) -> Result<T, ApiError> {
         let body = encode(path, body)?;
         let call = Call::new(Method::PATCH, path).with_body(kind.content_type(), body);
-        decode(&self.exchange(call).await?)
+        self.decode(path, &self.exchange(call).await?)
     }
 
     /// Deletes an object. `options` are `DeleteOptions`: grace period, preconditions.
@@ -222,6 +227,43 @@ impl Client {
     /// replaced. Requests that are under way finish; watches begin again where they were.
     pub fn reload(&self) {
         self.shared.transport.reload();
+    }
+
+    /// What can't be read of the API server's objects.
+    #[must_use]
+    pub fn unread(&self) -> &UnreadObjects {
+        &self.shared.unread
+    }
+
+    /// An answer as leniently as Go clients read it; what can't be read of it is left out.
+    fn decode<T: DeserializeOwned>(&self, path: &str, bytes: &[u8]) -> Result<T, ApiError> {
+        let unread = &self.shared.unread;
+        let reader = std::any::type_name::<T>();
+        let object = || {
+            let mut object = named_by(path);
+            if object.name.is_empty() {
+                object.name = meta(bytes).name;
+            }
+            object
+        };
+        match read_json::<T>(bytes) {
+            Ok(read) => {
+                if !read.left_out.is_empty() {
+                    unread.put(reader, &object(), read.left_out, Lasting::Answer);
+                } else if !unread.is_empty() {
+                    unread.clear(reader, &object());
+                }
+                Ok(read.value)
+            }
+            Err(error) => {
+                let whole = LeftOut {
+                    field: String::new(),
+                    problem: error.to_string(),
+                };
+                unread.put(reader, &object(), vec![whole], Lasting::Answer);
+                Err(ApiError::Body(BodyError::Json(error)))
+            }
+        }
     }
 
     async fn exchange(&self, call: Call<'_>) -> Result<Vec<u8>, ApiError> {
@@ -299,10 +341,6 @@ fn encode(path: &str, body: &impl Serialize) -> Result<Bytes, ApiError> {
         problem: error.to_string(),
     })?;
     Ok(encoded.into())
-}
-
-fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    serde_json::from_slice(bytes).map_err(|error| ApiError::Body(BodyError::Json(error)))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rubelet_yaml::read_json;
 use serde::Deserialize;
 
 use crate::{credentials::CredentialError, transport::TransportError};
@@ -143,13 +144,13 @@ impl ApiError {
     /// The error that an answer with this status and body stands for. `header` is `Retry-After` in
     /// seconds.
     pub(crate) fn from_answer(code: u16, header: Option<Duration>, body: &[u8]) -> Self {
-        let status: StatusBody = serde_json::from_slice(body).unwrap_or_default();
+        let status = StatusBody::read(body);
         Self::from_status(status, code, header, body)
     }
 
     /// The error that the `Status` object of a watch's `ERROR` event stands for.
     pub(crate) fn from_event(object: &str) -> Self {
-        let status: StatusBody = serde_json::from_str(object).unwrap_or_default();
+        let status = StatusBody::read(object.as_bytes());
         let code = status.code.unwrap_or(500);
         Self::from_status(status, code, None, object.as_bytes())
     }
@@ -177,11 +178,19 @@ impl ApiError {
 
 /// What is read of a `metav1.Status`.
 #[derive(Default, Deserialize)]
+#[serde(default)]
 struct StatusBody {
     code: Option<u16>,
     reason: Option<String>,
     message: Option<String>,
     details: Option<StatusDetails>,
+}
+
+impl StatusBody {
+    /// What can be read of it.
+    fn read(body: &[u8]) -> Self {
+        read_json(body).map_or_else(|_| Self::default(), |read| read.value)
+    }
 }
 
 #[derive(Deserialize)]
@@ -247,6 +256,8 @@ mod tests {
         assert!(error.is_gone() && !error.is_transient());
         let error = ApiError::from_event(r#"{"code":500,"reason":"Expired"}"#);
         assert!(error.is_gone());
+        let odd = r#"{"code":"410","reason":"Expired","message":null,"details":{"retryAfterSeconds":-1}}"#;
+        assert!(ApiError::from_event(odd).is_gone());
     }
 
     #[test]

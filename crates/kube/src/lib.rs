@@ -5,6 +5,7 @@
 //!   and watches have connections of their own, so that a watch that nobody reads never delays a
 //!   lease. HTTP/2 where the server offers it, else HTTP/1.1.
 //! - [`Watcher`] lists and watches one collection and never gives up.
+//! - [`UnreadObjects`] tells what of the API server's objects could not be read.
 //! - [`ClientIdentity`] holds the client certificate that may be replaced at any time.
 //!
 //! Tasks: one for each connection, spawned by the dial and ended by the last stream. A [`Watcher`]
@@ -29,6 +30,7 @@ mod server_url;
 #[cfg(test)]
 mod test_server;
 mod transport;
+mod unread;
 mod watch;
 
 pub use client::{Client, ClientError, PatchKind};
@@ -46,4 +48,5 @@ pub use options::ClientOptions;
 pub use secret::Secret;
 pub use server_url::{ServerUrl, ServerUrlError};
 pub use transport::{RootsError, TransportError};
+pub use unread::{ObjectName, UnreadObject, UnreadObjects};
 pub use watch::{Change, WatchTarget, Watcher};

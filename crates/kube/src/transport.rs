@@ -74,10 +74,12 @@ pub enum TransportError {
         problem: String,
     },
     /// No TLS with this server: mostly its certificate, or ours.
-    #[error("the TLS handshake with {host} failed")]
+    #[error("the TLS handshake with {host} failed{advice}")]
     Tls {
         /// The server.
         host: String,
+        /// What to do about it, where that is known.
+        advice: &'static str,
         /// What is wrong.
         source: io::Error,
     },

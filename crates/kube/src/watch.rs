@@ -5,6 +5,7 @@ mod lines;
 mod list;
 mod run;
 mod target;
+mod unread;
 
 use std::{
     convert::Infallible,
@@ -19,6 +20,7 @@ use std::{
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
+pub(crate) use self::event::meta;
 pub use self::target::WatchTarget;
 use crate::client::Client;
 
@@ -41,7 +43,8 @@ pub enum Change<T> {
 /// and restarts of the server; only when that version is too old everything is listed again.
 /// Between failures it waits 0.8 s to 30 s, up to twice that, or as long as the server says.
 ///
-/// An object that can't be read as a `T` is logged and left out.
+/// An object that can't be read as a `T` is passed over, and a field of it that can't be read counts as
+/// absent: [`Client::unread`] tells of both.
 pub struct Watcher<T> {
     state: State<T>,
     slot: Slot<T>,

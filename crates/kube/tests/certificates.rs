@@ -106,6 +106,7 @@ async fn a_node_bootstraps_and_is_known_by_its_name() {
     let other = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n2"}});
     let refused = client.create::<Value>("/api/v1/nodes", &other).await;
     assert!(refused.is_err_and(|error| error.is_forbidden()));
+    assert_eq!(server.violations(), []);
 }
 
 #[tokio::test]
@@ -132,6 +133,7 @@ async fn no_request_fails_while_certificates_come_and_go() {
         by_token < all,
         "renewals are asked for with the certificate"
     );
+    assert_eq!(server.violations(), []);
 }
 
 #[tokio::test]
@@ -172,4 +174,33 @@ async fn the_ports_certificate_is_issued_for_the_nodes_addresses() {
         }
     }
     task.abort();
+    assert_eq!(server.violations(), []);
+}
+
+#[tokio::test]
+async fn a_server_whose_certificate_is_not_valid_yet_is_told_with_the_clocks_in_mind() {
+    for (minutes, named) in [(20, true), (-10, false), (3, false)] {
+        let config = SimApiConfig {
+            tls: true,
+            start: Some(rubelet_kube::clock::system()() + jiff::SignedDuration::from_mins(minutes)),
+            ..SimApiConfig::default()
+        };
+        let server = SimApi::start(config).await.expect("the server starts");
+        server.add_token(TOKEN, User::admin());
+        let node = Node::new(&server);
+        let file = rubelet_kube::kubeconfig::Kubeconfig::load(&node.path("bootstrap.conf"))
+            .expect("it is ours");
+        let config = file.client_config(None).expect("it is complete");
+        let client = Client::new(config, ClientOptions::default()).expect("a client");
+        let answer = client.get_text("/healthz").await;
+        let told = answer.map_err(|error| rubelet_base::ErrorChain(&error).to_string());
+        match named {
+            false => assert_eq!(told.as_deref(), Ok("ok"), "{minutes} min"),
+            true => {
+                let told = told.expect_err("the certificate is of the future");
+                assert!(told.contains("compare the clocks"), "{told}");
+                assert!(told.contains("not valid yet"), "{told}");
+            }
+        }
+    }
 }

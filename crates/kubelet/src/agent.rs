@@ -13,10 +13,12 @@ use crate::{
     drain::Drain,
     events::Recorder,
     heartbeat::Heartbeat,
+    image_access::ImageAccess,
     images::{ImagePuller, PullParallelism},
     intents::IntentBoard,
     keyring::NodeLogins,
     metrics::NodeMetrics,
+    node_ips::NodeIps,
     objects::ObjectSource,
     pleg::{PlegHandle, PlegSettings, PlegTask},
     pod_host::PodHost,
@@ -32,9 +34,6 @@ use crate::{
 
 /// So long starts that are under way may take when the agent stops.
 const DRAIN: Duration = Duration::from_secs(10);
-
-/// So many containers and sandboxes are removed at the same time.
-const REMOVALS_AT_ONCE: usize = 2;
 
 /// What a node is made from.
 pub struct AgentParts {
@@ -54,7 +53,9 @@ pub struct AgentParts {
     pub records: RecordWriter,
     /// Name of the node.
     pub node_name: Arc<str>,
-    /// Settings of plans.
+    /// Addresses of the node.
+    pub node_ips: NodeIps,
+    /// Settings of plans. Their addresses of the node are those of `node_ips`.
     pub plan: PlanSettings,
     /// Settings of PLEG.
     pub pleg: PlegSettings,
@@ -64,7 +65,7 @@ pub struct AgentParts {
     pub pulls: PullParallelism,
     /// How many sandboxes and containers the runtime starts at the same time.
     pub starts_at_once: usize,
-    /// How many it stops at the same time. A stop waits more than it works.
+    /// How many it stops at the same time, and how many it removes. A stop waits more than it works.
     pub stops_at_once: usize,
     /// Network probes and hooks.
     pub net: Arc<dyn NetProbe>,
@@ -74,6 +75,8 @@ pub struct AgentParts {
     pub cluster: Arc<dyn ClusterView>,
     /// Credentials for registries that all pods may use.
     pub logins: NodeLogins,
+    /// Who may use images that are present.
+    pub image_access: ImageAccess,
     /// What pods draw from the API server, or [`crate::objects::NoObjects`].
     pub objects: Arc<dyn ObjectSource>,
     /// Where everything that happens is counted.
@@ -128,6 +131,7 @@ impl Agent {
                 recorder.clone(),
                 Arc::clone(&parts.objects),
                 parts.logins,
+                parts.image_access,
             ),
             pleg,
             host: parts.host,
@@ -135,10 +139,11 @@ impl Agent {
             clock: parts.clock,
             board: Arc::clone(&pods),
             records: parts.records.clone(),
+            node_ips: parts.node_ips,
             settings: parts.plan,
             starts: Throttle::new(parts.starts_at_once),
             stops: Throttle::new(parts.stops_at_once),
-            removals: Throttle::new(REMOVALS_AT_ONCE),
+            removals: Throttle::new(parts.stops_at_once),
             runtime_state: runtime_state.clone(),
             drain: Drain::new(),
             prober,

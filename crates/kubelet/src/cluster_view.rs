@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use rubelet_api::{pod::Pod, status::PodStatus};
 use rubelet_base::PodUid;
+use rubelet_node_plan::{SYSCTL_FORBIDDEN, check_sysctls};
 
 /// Why a pod can't run on this node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +16,11 @@ pub struct Rejection {
     pub message: Box<str>,
 }
 
+/// Reason of a pod that does not select the node.
+pub const NODE_AFFINITY: &str = "NodeAffinity";
+
 /// The cluster as the pod table sees it. Answers come from memory.
+#[async_trait]
 pub trait ClusterView: Send + Sync + 'static {
     /// Whether a pod that this node never worked on may start, beside the pods that have.
     ///
@@ -22,18 +28,27 @@ pub trait ClusterView: Send + Sync + 'static {
     /// It may not; it fails for good.
     fn admit(&self, pod: &Pod, others: &[Arc<Pod>]) -> Result<(), Rejection>;
 
+    /// Reads the node once more, for a moment at most: a label may be newer than what is known of it.
+    async fn refresh_node(&self) {}
+
     /// The status that the cluster keeps of a pod; `None` where it keeps none. It stands in for a
     /// record that was lost.
     fn published(&self, uid: &PodUid) -> Option<PodStatus>;
 }
 
-/// A node without cluster: all pods are welcome.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoCluster;
+/// A node without cluster: all pods are welcome that ask for nothing that is forbidden on the node.
+#[derive(Debug, Clone, Default)]
+pub struct NoCluster {
+    /// `allowedUnsafeSysctls`.
+    pub allowed_unsafe_sysctls: Vec<String>,
+}
 
 impl ClusterView for NoCluster {
-    fn admit(&self, _: &Pod, _: &[Arc<Pod>]) -> Result<(), Rejection> {
-        Ok(())
+    fn admit(&self, pod: &Pod, _: &[Arc<Pod>]) -> Result<(), Rejection> {
+        check_sysctls(pod, &self.allowed_unsafe_sysctls).map_err(|error| Rejection {
+            reason: SYSCTL_FORBIDDEN.into(),
+            message: error.to_string().into(),
+        })
     }
 
     fn published(&self, _: &PodUid) -> Option<PodStatus> {

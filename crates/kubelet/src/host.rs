@@ -8,26 +8,35 @@ mod users;
 
 use std::{
     collections::BTreeMap,
-    net::IpAddr,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use async_trait::async_trait;
-use rubelet_api::{container::Container, objects::PodObjects, pod::Pod};
+use rubelet_api::{
+    container::{Container, EnvValue, EnvVar},
+    downward::Allocatable,
+    objects::PodObjects,
+    pod::Pod,
+};
 use rubelet_base::{ContainerId, ErrorChain, PodName, PodUid};
 use rubelet_cri::v1;
 use rubelet_host::{CgroupFs, CgroupLayout, Machine};
 use rubelet_logs::layout::PodLogDir;
 pub use rubelet_node_plan::SwapBehavior;
 use rubelet_node_plan::{CgroupVersion, ContainerSettings, container_limits, container_resources};
-use rubelet_pod_plan::cri_config::{ContainerFiles, SandboxInputs, env::EnvContext};
+use rubelet_pod_plan::cri_config::{
+    ContainerFiles, SandboxInputs,
+    env::{EnvContext, EnvFiles},
+};
 use rubelet_volumes::MountedVolumes;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use crate::{
+    node_ips::NodeIps,
+    objects::{FAILED_SANDBOX, failed_sandbox},
     pod_host::{HostError, Note, PodHost},
     runtime_state::CgroupDriver,
 };
@@ -44,9 +53,11 @@ pub struct HostSettings {
     /// Name of the node.
     pub node_name: Arc<str>,
     /// Addresses of the node.
-    pub node_ips: Arc<[IpAddr]>,
+    pub node_ips: NodeIps,
     /// The machine.
     pub machine: Machine,
+    /// What of it pods can use.
+    pub allocatable: Allocatable,
     /// Its cgroups.
     pub cgroups: CgroupFs,
     /// `cgroupRoot`.
@@ -159,7 +170,7 @@ impl LocalHost {
 impl Inner {
     fn log_dir(&self, name: &PodName, uid: &PodUid) -> Result<PodLogDir, HostError> {
         PodLogDir::new(&self.settings.pod_logs, name, uid)
-            .map_err(|error| HostError::new("FailedCreatePodLogDir", &error))
+            .map_err(|error| HostError::sandbox(&error))
     }
 
     fn mounted(&self) -> MutexGuard<'_, BTreeMap<PodUid, Arc<MountedVolumes>>> {
@@ -168,6 +179,14 @@ impl Inner {
 }
 
 impl HostError {
+    /// Without it there can be no sandbox.
+    pub(crate) fn sandbox(error: &(dyn std::error::Error + 'static)) -> Self {
+        Self {
+            reason: FAILED_SANDBOX,
+            message: failed_sandbox(&ErrorChain(error).to_string()),
+        }
+    }
+
     pub(crate) fn new(reason: &'static str, error: &(dyn std::error::Error + 'static)) -> Self {
         Self {
             reason,
@@ -229,6 +248,17 @@ impl PodHost for LocalHost {
         .await
     }
 
+    async fn env_files(&self, pod: &Arc<Pod>, container: &str) -> Result<EnvFiles, HostError> {
+        let named = pod.spec.container(container);
+        let asks = |one: &EnvVar| matches!(one.value, EnvValue::FileKey(_));
+        if !named.is_some_and(|container| container.env.iter().any(asks)) {
+            return Ok(EnvFiles::new());
+        }
+        let (pod, name) = (Arc::clone(pod), container.to_owned());
+        self.blocking(move |inner| files::env_files(inner, &pod, &name))
+            .await
+    }
+
     fn resources(&self, pod: &Pod, container: &Container) -> v1::LinuxContainerResources {
         // Whether swap can be limited shows only in a cgroup that exists.
         let swap_controller = self.inner.cgroups.limits_swap();
@@ -242,14 +272,11 @@ impl PodHost for LocalHost {
     fn env_context(&self, pod_ips: Vec<Box<str>>) -> EnvContext {
         let settings = &self.inner.settings;
         EnvContext {
-            node_ips: settings
-                .node_ips
-                .iter()
-                .map(|ip| ip.to_string().into())
-                .collect(),
+            node_ips: settings.node_ips.texts(),
             pod_ips,
-            allocatable_cpu: settings.machine.cpus.saturating_mul(1000),
-            allocatable_memory: settings.machine.memory,
+            allocatable_cpu: settings.allocatable.cpu,
+            allocatable_memory: settings.allocatable.memory,
+            files: EnvFiles::new(),
         }
     }
 
@@ -259,6 +286,12 @@ impl PodHost for LocalHost {
             settings.root.join("seccomp").display().to_string(),
             settings.seccomp_default,
         )
+    }
+
+    // Of sysfs, which is in memory: nothing here waits for a disk. Read for each container, as
+    // processors come and go.
+    fn thermal_throttle(&self) -> Vec<String> {
+        rubelet_host::thermal::thermal_throttle(Path::new("/"))
     }
 
     async fn logged_restart_count(&self, pod: &Arc<Pod>, container: &str) -> u32 {
@@ -301,6 +334,12 @@ impl PodHost for LocalHost {
     async fn kill_leftovers(&self, uid: &PodUid, id: &ContainerId) -> usize {
         let (uid, id) = (uid.clone(), id.clone());
         self.blocking(move |inner| inner.cgroups.kill_container(&uid, &id))
+            .await
+    }
+
+    async fn remove_volumes(&self, uid: &PodUid) -> Result<(), HostError> {
+        let uid = uid.clone();
+        self.blocking(move |inner| folders::remove_volumes(inner, &uid))
             .await
     }
 

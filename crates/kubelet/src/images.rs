@@ -1,4 +1,5 @@
-//! Image pulls: the policy is decided in `pod-plan`, the order and the calls are here.
+//! Image pulls: the policy is decided in `pod-plan`, the order and the calls are here. The order of
+//! decisions is that of `EnsureImageExists` in `pkg/kubelet/images` of Kubernetes 1.36.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -15,12 +16,18 @@ use rubelet_pod_plan::{
         self, ERR_IMAGE_NEVER_PULL, ERR_IMAGE_PULL, IMAGE_INSPECT_ERROR, INVALID_IMAGE_NAME,
         PullDecision,
     },
+    image_access::{PullCredentials, PullSecret},
 };
-use tokio::{sync::Semaphore, task::spawn_blocking, time::Instant};
+use tokio::{
+    sync::{OnceCell, Semaphore},
+    task::spawn_blocking,
+    time::Instant,
+};
 
 use crate::{
     events::{EventType, Recorder},
-    keyring::NodeLogins,
+    image_access::ImageAccess,
+    keyring::{NodeLogins, PullLogin},
     objects::ObjectSource,
     pod_task::StartFailure,
 };
@@ -42,7 +49,11 @@ pub struct ImagePuller {
     recorder: Recorder,
     objects: Arc<dyn ObjectSource>,
     logins: NodeLogins,
+    access: ImageAccess,
 }
+
+/// What a pod has to show for an image; looked up once, and only if it matters.
+type Logins = OnceCell<Vec<PullLogin>>;
 
 /// An image that a container runs or mounts.
 struct Wanted<'a> {
@@ -72,6 +83,7 @@ impl ImagePuller {
         recorder: Recorder,
         objects: Arc<dyn ObjectSource>,
         logins: NodeLogins,
+        access: ImageAccess,
     ) -> Self {
         let permits = match parallelism {
             PullParallelism::AtMost(count) => Some(Semaphore::new(count.max(1))),
@@ -83,6 +95,7 @@ impl ImagePuller {
             recorder,
             objects,
             logins,
+            access,
         }
     }
 
@@ -100,8 +113,8 @@ impl ImagePuller {
         self.ensure_image(pod, &wanted).await
     }
 
-    /// The image of a container if it is there and need not be asked for: nothing is pulled, and no
-    /// more is told than that it is there.
+    /// The image of a container if it is there, the pod may use it, and it need not be asked for:
+    /// nothing is pulled, and no more is told than that it is there.
     pub(crate) async fn present(
         &self,
         pod: &Arc<Pod>,
@@ -114,15 +127,60 @@ impl ImagePuller {
             .await
             .map_err(|error| StartFailure::new(IMAGE_INSPECT_ERROR, error.to_string()))?;
         let decision = image::pull_decision(container.pull_policy, present.is_some());
-        let usable = present.filter(|_| decision == PullDecision::UsePresent);
-        if usable.is_some() {
-            self.tell_present(pod, &container.name, &container.image);
+        let Some(present) = present.filter(|_| decision == PullDecision::UsePresent) else {
+            return Ok(None);
+        };
+        let logins = Logins::new();
+        let image = (&*container.image, &*reference);
+        if !self.may_use(pod, image, &present, &logins).await {
+            return Ok(None);
         }
-        Ok(usable)
+        self.tell_present(pod, &container.name, &container.image);
+        Ok(Some(present))
+    }
+
+    /// Whether the pod has shown before, or shows now, that it may use a present image. `image` is
+    /// its name as the pod writes it, and with the default tag.
+    async fn may_use(
+        &self,
+        pod: &Arc<Pod>,
+        (image, reference): (&str, &str),
+        present: &PresentImage,
+        logins: &Logins,
+    ) -> bool {
+        let shown = async {
+            let logins = self.logins_for(pod, reference, logins).await;
+            let secrets = logins.iter().filter_map(|login| login.secret.clone());
+            secrets.collect::<Vec<PullSecret>>()
+        };
+        let found = (image, &*present.id);
+        self.access.may_use(&*self.images, found, shown).await
+    }
+
+    async fn logins_for<'a>(
+        &self,
+        pod: &Arc<Pod>,
+        reference: &str,
+        logins: &'a Logins,
+    ) -> &'a [PullLogin] {
+        let look_up = async {
+            let (mut found, notes) = self.objects.pull_credentials(pod, reference).await;
+            found.extend(self.node_logins(reference).await);
+            for (reason, message) in notes {
+                let kind = EventType::Warning;
+                self.recorder.pod(pod, None, kind, reason, &message);
+            }
+            found
+        };
+        logins.get_or_init(|| look_up).await
     }
 
     fn tell_present(&self, pod: &Pod, container: &str, image: &str) {
-        let message = format!("Container image {image:?} already present on machine");
+        let accessible = match self.access.is_checked() {
+            true => " and can be accessed by the pod",
+            false => "",
+        };
+        let message = format!("Container image {image:?} already present on machine{accessible}");
         let (container, kind) = (Some(container), EventType::Normal);
         self.recorder.pod(pod, container, kind, "Pulled", &message);
     }
@@ -174,43 +232,69 @@ impl ImagePuller {
             StartFailure::new(INVALID_IMAGE_NAME, message)
         })?;
         let present = self.status(pod, container, &reference).await?;
-        match (
-            image::pull_decision(container.pull_policy, present.is_some()),
-            present,
-        ) {
-            (PullDecision::Refuse, _) => {
-                let message = format!(
-                    "Container image {:?} is not present with pull policy of Never",
-                    container.image
-                );
-                self.warn(pod, container, ERR_IMAGE_NEVER_PULL, &message);
-                Err(StartFailure::new(ERR_IMAGE_NEVER_PULL, message))
-            }
-            (PullDecision::UsePresent, Some(present)) => {
+        let logins = Logins::new();
+        let decision = image::pull_decision(container.pull_policy, present.is_some());
+        if let (PullDecision::UsePresent, Some(present)) = (decision, present) {
+            let image = (container.image, &*reference);
+            if self.may_use(pod, image, &present, &logins).await {
                 self.tell_present(pod, container.name, container.image);
-                Ok(present)
-            }
-            (PullDecision::Pull | PullDecision::UsePresent, _) => {
-                let took = self.pull(pod, container, &reference).await?;
-                let present = self
-                    .status(pod, container, &reference)
-                    .await?
-                    .ok_or_else(|| {
-                        StartFailure::new(
-                            IMAGE_INSPECT_ERROR,
-                            format!("image {reference:?} is not there although its pull succeeded"),
-                        )
-                    })?;
-                let message = format!(
-                    "Successfully pulled image {:?} in {took}. Image size: {} bytes.",
-                    container.image, present.size
-                );
-                let name = Some(container.name);
-                self.recorder
-                    .pod(pod, name, EventType::Normal, "Pulled", &message);
-                Ok(present)
+                return Ok(present);
             }
         }
+        // A pod that may not use an image is not told that it is there.
+        if container.pull_policy == PullPolicy::Never {
+            let message = format!(
+                "Container image {:?} is not present with pull policy of Never",
+                container.image
+            );
+            self.warn(pod, container, ERR_IMAGE_NEVER_PULL, &message);
+            return Err(StartFailure::new(ERR_IMAGE_NEVER_PULL, message));
+        }
+        self.pull_anew(pod, container, &reference, &logins).await
+    }
+
+    /// Pulls and looks again, with the intent on disk before and what was learned after.
+    async fn pull_anew(
+        &self,
+        pod: &Arc<Pod>,
+        container: &Wanted<'_>,
+        reference: &str,
+        logins: &Logins,
+    ) -> Result<PresentImage, StartFailure> {
+        let intent = self.access.intend(container.image).await;
+        let intent = intent.map_err(|error| {
+            let message = format!(
+                "Failed to record image pull intent for container image {:?}: {}",
+                container.image,
+                ErrorChain(&error)
+            );
+            self.warn(pod, container, "Failed", &message);
+            StartFailure::new(ERR_IMAGE_PULL, message)
+        })?;
+        let logins = self.logins_for(pod, reference, logins).await;
+        let (took, used) = match self.pull(pod, container, reference, logins).await {
+            Ok(pulled) => pulled,
+            Err(failure) => {
+                intent.failed().await;
+                return Err(failure);
+            }
+        };
+        let present = self.status(pod, container, reference).await?;
+        let present = present.ok_or_else(|| {
+            StartFailure::new(
+                IMAGE_INSPECT_ERROR,
+                format!("image {reference:?} is not there although its pull succeeded"),
+            )
+        })?;
+        intent.pulled(&*self.images, &present.id, used).await;
+        let message = format!(
+            "Successfully pulled image {:?} in {took}. Image size: {} bytes.",
+            container.image, present.size
+        );
+        let name = Some(container.name);
+        self.recorder
+            .pod(pod, name, EventType::Normal, "Pulled", &message);
+        Ok(present)
     }
 
     async fn status(
@@ -246,20 +330,15 @@ impl ImagePuller {
         }))
     }
 
-    /// Pulls; how long that took.
+    /// Pulls; how long that took, and with what it succeeded.
     async fn pull(
         &self,
         pod: &Arc<Pod>,
         container: &Wanted<'_>,
         reference: &str,
-    ) -> Result<String, StartFailure> {
+        logins: &[PullLogin],
+    ) -> Result<(String, PullCredentials), StartFailure> {
         let image = container.image;
-        let (mut credentials, notes) = self.objects.pull_credentials(pod, reference).await;
-        credentials.extend(self.node_credentials(reference).await);
-        for (reason, message) in notes {
-            let kind = EventType::Warning;
-            self.recorder.pod(pod, None, kind, reason, &message);
-        }
         let queued = Instant::now();
         let message = format!("Pulling image {image:?}");
         self.recorder.pod(
@@ -288,12 +367,15 @@ impl ImagePuller {
                 ..v1::PodSandboxConfig::default()
             }),
         };
-        match self.pull_with(request, credentials).await {
-            Ok(()) => Ok(format!(
-                "{} ({} including waiting)",
-                millis(began.elapsed()),
-                millis(queued.elapsed())
-            )),
+        match self.pull_with(request, logins).await {
+            Ok(used) => {
+                let took = format!(
+                    "{} ({} including waiting)",
+                    millis(began.elapsed()),
+                    millis(queued.elapsed())
+                );
+                Ok((took, used))
+            }
             Err(errors) => {
                 let reason = [
                     image::REGISTRY_UNAVAILABLE,
@@ -313,31 +395,40 @@ impl ImagePuller {
     }
 
     /// Those that all pods of the node may use.
-    async fn node_credentials(&self, reference: &str) -> Vec<v1::AuthConfig> {
-        let (logins, reference) = (self.logins.clone(), reference.to_owned());
-        let read = spawn_blocking(move || logins.read().lookup(&reference));
+    async fn node_logins(&self, reference: &str) -> Vec<PullLogin> {
+        let (logins, image) = (self.logins.clone(), reference.to_owned());
+        let read = spawn_blocking(move || logins.read().lookup(&image));
         // The agent stops, and with it the pull.
-        read.await.unwrap_or_default()
+        let mut found = read.await.unwrap_or_default();
+        found.extend(self.logins.of_plugins(reference).await);
+        found
+            .into_iter()
+            .map(|auth| PullLogin { auth, secret: None })
+            .collect()
     }
 
-    /// Tries one credential after the other; none at all where there is none.
+    /// Tries one login after the other; none at all where there is none. With what it succeeded.
     async fn pull_with(
         &self,
         request: v1::PullImageRequest,
-        credentials: Vec<v1::AuthConfig>,
-    ) -> Result<(), Vec<CriError>> {
-        let mut attempts: Vec<_> = credentials.into_iter().map(Some).collect();
-        if attempts.is_empty() {
-            attempts.push(None);
-        }
+        logins: &[PullLogin],
+    ) -> Result<PullCredentials, Vec<CriError>> {
+        let nothing = [PullLogin::default()];
+        let attempts = if logins.is_empty() { &nothing } else { logins };
         let mut errors = Vec::new();
-        for auth in attempts {
+        for login in attempts {
             let request = v1::PullImageRequest {
-                auth,
+                auth: (!logins.is_empty()).then(|| login.auth.clone()),
                 ..request.clone()
             };
             match self.images.pull_image(request).await {
-                Ok(_) => return Ok(()),
+                Ok(_) => {
+                    return Ok(PullCredentials {
+                        kubernetes_secrets: login.secret.iter().cloned().collect(),
+                        node_pods_accessible: login.secret.is_none(),
+                        ..PullCredentials::default()
+                    });
+                }
                 Err(error) => errors.push(error),
             }
         }

@@ -4,18 +4,22 @@
 //! Source of the rules: `pkg/credentialprovider` of Kubernetes 1.36.
 
 mod node;
+mod plugins;
 
 use std::collections::BTreeMap;
 
+use aws_lc_rs::digest::{SHA256, digest};
 use base64::{
     Engine,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 use rubelet_api::objects::Secret;
 use rubelet_cri::v1::AuthConfig;
+use rubelet_pod_plan::image_access::PullSecret;
 use serde::Deserialize;
 
 pub use node::NodeLogins;
+pub use plugins::{CredentialPlugins, PluginSetupError};
 
 /// Of secrets of this type, the file `.docker/config.json` counts.
 const JSON_TYPE: &str = "kubernetes.io/dockerconfigjson";
@@ -31,6 +35,55 @@ const AUTH: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
+
+/// A login for a registry, and the pull secret that it is from; `None`: all pods may use it.
+#[derive(Clone, PartialEq, Default)]
+pub struct PullLogin {
+    /// What the runtime shows to the registry.
+    pub auth: AuthConfig,
+    /// The secret.
+    pub secret: Option<PullSecret>,
+}
+
+impl PullLogin {
+    /// A login of the secret with this UID, namespace and name.
+    #[must_use]
+    pub fn of_secret(auth: AuthConfig, uid: &str, namespace: &str, name: &str) -> Self {
+        let secret = PullSecret {
+            uid: uid.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            credential_hash: hash(&auth),
+        };
+        Self {
+            auth,
+            secret: Some(secret),
+        }
+    }
+}
+
+/// SHA-256 of the login as upstream writes it: JSON in the form of Go, which escapes what HTML
+/// gives a meaning.
+fn hash(auth: &AuthConfig) -> String {
+    let text = |text: &str| {
+        let json = serde_json::Value::from(text).to_string();
+        json.replace('<', "\\u003c")
+            .replace('>', "\\u003e")
+            .replace('&', "\\u0026")
+            .replace('\u{2028}', "\\u2028")
+            .replace('\u{2029}', "\\u2029")
+    };
+    let fields = [("username", &auth.username), ("password", &auth.password)];
+    let written: Vec<String> = fields
+        .into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(key, value)| format!("\"{key}\":{}", text(value)))
+        .collect();
+    let json = format!("{{{}}}", written.join(","));
+    let hash = digest(&SHA256, json.as_bytes());
+    let bytes = hash.as_ref().iter();
+    bytes.map(|byte| format!("{byte:02x}")).collect()
+}
 
 /// Credentials by the place that they are for: a host, perhaps with globs and a port, perhaps with
 /// the begin of a path.
@@ -119,22 +172,34 @@ impl Keyring {
     /// The credentials for an image, the most exact place first. `image` may have a tag or digest.
     #[must_use]
     pub fn lookup(&self, image: &str) -> Vec<AuthConfig> {
+        let found = self.lookup_with_places(image).into_iter();
+        found.map(|(_, auth)| auth).collect()
+    }
+
+    /// The same, each with the place that it is for. The place of those that are for images without
+    /// a host is empty: they are used where nothing else fits.
+    #[must_use]
+    pub fn lookup_with_places(&self, image: &str) -> Vec<(String, AuthConfig)> {
         let repository = repository(image);
-        let mut found: Vec<&Login> = Vec::new();
+        let mut found: Vec<(&str, &Login)> = Vec::new();
         for (place, logins) in self.places.iter().rev() {
             if matches_place(place, &repository) {
-                found.extend(logins);
+                found.extend(logins.iter().map(|login| (&**place, login)));
             }
         }
         if found.is_empty() && repository.starts_with("docker.io/") {
-            found.extend(self.places.get(DEFAULT_REGISTRY).into_iter().flatten());
+            let logins = self.places.get(DEFAULT_REGISTRY).into_iter().flatten();
+            found.extend(logins.map(|login| ("", login)));
         }
         let auth = |login: &Login| AuthConfig {
             username: login.username.clone(),
             password: login.password.clone(),
             ..AuthConfig::default()
         };
-        found.into_iter().map(auth).collect()
+        found
+            .into_iter()
+            .map(|(place, login)| (place.to_owned(), auth(login)))
+            .collect()
     }
 }
 
@@ -174,7 +239,7 @@ fn place_key(place: &str) -> Option<String> {
 }
 
 /// Host and path of an image, with what is meant where they are not written.
-fn repository(image: &str) -> String {
+pub(crate) fn repository(image: &str) -> String {
     let name = image.split_once('@').map_or(image, |(name, _)| name);
     let path_start = name.rfind('/').map_or(0, |slash| slash + 1);
     let name = match name[path_start..].find(':') {

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rubelet_api::{container::Container, objects::PodObjects, pod::Pod, volume::VolumeSource};
 use rubelet_base::PodUid;
-use rubelet_cri::v1;
 use tokio::sync::watch;
 
-use crate::pod_host::{HostError, Note};
+use crate::{
+    keyring::PullLogin,
+    pod_host::{HostError, Note},
+};
 
 /// Reason of the event for a volume that can't be filled.
 pub const FAILED_MOUNT: &str = "FailedMount";
@@ -18,6 +20,11 @@ pub const FAILED_MOUNT: &str = "FailedMount";
 pub const CONFIG_ERROR: &str = "CreateContainerConfigError";
 /// Reason of the event for a sandbox that can't be made.
 pub const FAILED_SANDBOX: &str = "FailedCreatePodSandBox";
+
+/// The message of that event.
+pub(crate) fn failed_sandbox(why: &str) -> String {
+    format!("Failed to create pod sandbox: {why}")
+}
 
 /// What the objects are read for. A pod reads only what it needs at the time, so that one thing
 /// that is missing holds up nothing else.
@@ -49,11 +56,7 @@ pub trait ObjectSource: Send + Sync + 'static {
 
     /// Credentials to pull an image with, in the order in which they are to be tried, and what an
     /// operator should know of those that can't be had.
-    async fn pull_credentials(
-        &self,
-        pod: &Arc<Pod>,
-        image: &str,
-    ) -> (Vec<v1::AuthConfig>, Vec<Note>);
+    async fn pull_credentials(&self, pod: &Arc<Pod>, image: &str) -> (Vec<PullLogin>, Vec<Note>);
 
     /// The handler of a runtime class, by which the runtime knows it.
     ///
@@ -85,7 +88,7 @@ impl ObjectSource for NoObjects {
         Ok(PodObjects::default())
     }
 
-    async fn pull_credentials(&self, _: &Arc<Pod>, _: &str) -> (Vec<v1::AuthConfig>, Vec<Note>) {
+    async fn pull_credentials(&self, _: &Arc<Pod>, _: &str) -> (Vec<PullLogin>, Vec<Note>) {
         (Vec::new(), Vec::new())
     }
 

@@ -7,7 +7,10 @@ use async_trait::async_trait;
 use rubelet_api::{container::Container, objects::PodObjects, pod::Pod};
 use rubelet_base::{ContainerId, PodName, PodUid};
 use rubelet_cri::v1;
-use rubelet_pod_plan::cri_config::{ContainerFiles, SandboxInputs, env::EnvContext};
+use rubelet_pod_plan::cri_config::{
+    ContainerFiles, SandboxInputs,
+    env::{EnvContext, EnvFiles},
+};
 
 use crate::runtime_state::CgroupDriver;
 
@@ -73,6 +76,12 @@ pub trait PodHost: Send + Sync + 'static {
         pod_ips: &[Box<str>],
     ) -> Result<ContainerFiles, HostError>;
 
+    /// The files of variables that a container names, as they are now.
+    ///
+    /// # Errors
+    /// A volume is not on the host, or what is at the path can't be read.
+    async fn env_files(&self, pod: &Arc<Pod>, container: &str) -> Result<EnvFiles, HostError>;
+
     /// Limits and shares of a container.
     fn resources(&self, pod: &Pod, container: &Container) -> v1::LinuxContainerResources;
 
@@ -81,6 +90,9 @@ pub trait PodHost: Send + Sync + 'static {
 
     /// Folder of Localhost seccomp profiles, and whether all containers get the runtime's default.
     fn seccomp(&self) -> (String, bool);
+
+    /// `thermal_throttle` of each processor that has it now, which containers must not read.
+    fn thermal_throttle(&self) -> Vec<String>;
 
     /// The next restart count by the log files of a container of which the runtime has no record.
     async fn logged_restart_count(&self, pod: &Arc<Pod>, container: &str) -> u32;
@@ -94,6 +106,12 @@ pub trait PodHost: Send + Sync + 'static {
     /// Kills processes that are left of a container which the runtime takes for dead; how many
     /// there were.
     async fn kill_leftovers(&self, uid: &PodUid, id: &ContainerId) -> usize;
+
+    /// Unmounts and removes the volumes of a pod that has ended; safe to repeat.
+    ///
+    /// # Errors
+    /// Something is still in use.
+    async fn remove_volumes(&self, uid: &PodUid) -> Result<(), HostError>;
 
     /// Removes all that [`PodHost::prepare`] made; safe to repeat.
     ///

@@ -33,6 +33,7 @@ use crate::{
     images::ImagePuller,
     intents::IntentBoard,
     metrics::NodeMetrics,
+    node_ips::NodeIps,
     objects::ObjectSource,
     pleg::PlegHandle,
     pod_host::PodHost,
@@ -74,13 +75,15 @@ pub struct PodContext {
     pub board: Arc<PodBoard>,
     /// What survives a restart of the agent.
     pub records: RecordWriter,
+    /// Addresses of the node.
+    pub node_ips: NodeIps,
     /// Settings of the plan.
     pub settings: PlanSettings,
     /// A bound on what the runtime starts at the same time.
     pub starts: Throttle,
     /// A bound on what it stops at the same time.
     pub stops: Throttle,
-    /// A tighter bound on what it removes: starting and stopping come first.
+    /// A bound on what it removes at the same time, which no start and no stop uses up.
     pub removals: Throttle,
     /// Whether the runtime can be used.
     pub runtime_state: watch::Receiver<RuntimeState>,

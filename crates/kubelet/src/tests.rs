@@ -14,6 +14,7 @@ mod ephemeral_target;
 mod hanging;
 mod health;
 mod hooks;
+mod image_access;
 mod killed_agent;
 mod lost_answers;
 mod metrics;

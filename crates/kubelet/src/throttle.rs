@@ -3,10 +3,7 @@
 
 use std::{future::Future, pin::pin, time::Duration};
 
-use tokio::{
-    sync::{Semaphore, watch},
-    time::{sleep, timeout},
-};
+use tokio::{sync::Semaphore, time::sleep};
 
 /// Work that takes longer than this no longer counts: a call that hangs must not hold up the
 /// other pods.
@@ -16,8 +13,6 @@ const SLOW: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Throttle {
     permits: Semaphore,
-    /// Calls that wait for a turn or have one.
-    wanted: watch::Sender<usize>,
 }
 
 impl Throttle {
@@ -26,7 +21,6 @@ impl Throttle {
     pub fn new(at_once: usize) -> Self {
         Self {
             permits: Semaphore::new(at_once.max(1)),
-            wanted: watch::Sender::new(0),
         }
     }
 
@@ -38,40 +32,15 @@ impl Throttle {
     /// Waits for a turn and runs a call that may well take long without doing anything: it counts
     /// for the time of `busy` only.
     pub async fn run_counting<T>(&self, busy: Duration, call: impl Future<Output = T>) -> T {
-        let wanted = Wanted::new(&self.wanted);
         // The semaphore is never closed.
         let permit = self.permits.acquire().await.ok();
         let mut call = pin!(call);
         tokio::select! {
             biased;
             value = &mut call => return value,
-            () = sleep(busy) => drop((permit, wanted)),
+            () = sleep(busy) => drop(permit),
         }
         call.await
-    }
-
-    /// Waits until no call waits for a turn or has one, but not longer than `limit`: for work that
-    /// can wait while there is other work.
-    pub async fn until_idle(&self, limit: Duration) {
-        let mut wanted = self.wanted.subscribe();
-        // Either way the work is done now.
-        let _ = timeout(limit, wanted.wait_for(|calls| *calls == 0)).await;
-    }
-}
-
-/// One call that waits for a turn or has one.
-struct Wanted<'a>(&'a watch::Sender<usize>);
-
-impl<'a> Wanted<'a> {
-    fn new(calls: &'a watch::Sender<usize>) -> Self {
-        calls.send_modify(|calls| *calls += 1);
-        Self(calls)
-    }
-}
-
-impl Drop for Wanted<'_> {
-    fn drop(&mut self) {
-        self.0.send_modify(|calls| *calls -= 1);
     }
 }
 
@@ -102,27 +71,5 @@ mod tests {
             _ = futures_util::future::join(hung(), hung()) => unreachable!("they hang"),
             () = quick() => {}
         }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_can_wait_waits_for_other_calls_but_not_for_ever() {
-        const LIMIT: Duration = Duration::from_secs(5);
-        let throttle = Throttle::new(1);
-        let call = |seconds| throttle.run(async move { sleep(Duration::from_secs(seconds)).await });
-        let waited = || async {
-            // The calls come first.
-            tokio::task::yield_now().await;
-            let start = tokio::time::Instant::now();
-            throttle.until_idle(LIMIT).await;
-            start.elapsed().as_secs()
-        };
-        let (.., nothing) = tokio::join!(async {}, waited());
-        assert_eq!(nothing, 0);
-        let (.., one_after_the_other) = tokio::join!(call(1), call(1), waited());
-        assert_eq!(one_after_the_other, 2);
-        let (.., hung) = tokio::join!(call(100), waited());
-        assert_eq!(hung, SLOW.as_secs(), "one that hangs does not count");
-        let (.., busy) = tokio::join!(call(2), call(2), call(2), waited());
-        assert_eq!(busy, LIMIT.as_secs());
     }
 }

@@ -1,8 +1,10 @@
 //! Making and removing log folders and files. Calls block; they touch a few directory entries.
 
+mod within;
+
 use std::{
+    ffi::OsStr,
     fs, io,
-    os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -42,35 +44,24 @@ impl FolderError {
 /// Makes the log folder of a pod with mode 0755, and those above it.
 ///
 /// # Errors
-/// The file system refuses.
+/// The file system refuses, or something else has the name.
 pub fn create_pod_log_dir(dir: &PodLogDir) -> Result<(), FolderError> {
-    create(dir.path())
+    let made = within::make_pod_dir(dir.path()).map(drop);
+    made.map_err(FolderError::io(CREATE, dir.path()))
 }
 
 /// Makes the log folder of one container with mode 0755, and those above it.
 ///
 /// # Errors
-/// A container name that is no file name, or the file system refuses.
+/// A container name that is no file name, the file system refuses, or something else has one of the
+/// names.
 pub fn create_container_log_dir(dir: &PodLogDir, container: &str) -> Result<(), FolderError> {
     let path = dir.container(container)?;
-    create(dir.path())?;
-    create(&path)
+    let made = within::make_pod_dir(dir.path()).and_then(|pod| within::make_dir(&pod, container));
+    made.map(drop).map_err(FolderError::io(CREATE, &path))
 }
 
-/// The mode is set apart from the making, because log collectors without root must get in
-/// whatever umask the agent was started with.
-fn create(path: &Path) -> Result<(), FolderError> {
-    let failed = FolderError::io("create log folder", path);
-    if path.is_dir() {
-        return Ok(());
-    }
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o755)
-        .create(path)
-        .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o755)))
-        .map_err(failed)
-}
+const CREATE: &str = "create log folder";
 
 /// Removes the log folder of a pod with all logs in it. One that is not there is no error.
 /// Symbolic links are removed, never followed.
@@ -96,25 +87,25 @@ pub fn remove_container_logs(
     attempt: u32,
 ) -> Result<(), FolderError> {
     let folder = dir.container(container)?;
+    let failed = |action| FolderError::io(action, &folder);
+    let opened = match within::container_dir(dir.path(), OsStr::new(container)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => opened.map_err(failed(READ))?,
+    };
     let current = log_name(attempt);
     let mut result = Ok(());
-    for name in names(&folder)? {
+    for name in within::names(&opened).map_err(failed(READ))? {
         let ours = name
             .strip_prefix(&*current)
             .is_some_and(|s| s.is_empty() || s.starts_with('.'));
-        if !ours {
-            continue;
-        }
-        let path = folder.join(&name);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                result = Err(FolderError::io("remove log", &path)(error));
-            }
-            _ => {}
+        if ours && let Err(error) = within::remove_file(&opened, &name) {
+            result = Err(FolderError::io("remove log", &folder.join(&name))(error));
         }
     }
     result
 }
+
+const READ: &str = "read log folder";
 
 /// The attempt after the highest one that left a log behind, rotated ones included; 0 if there is
 /// none. It numbers a container whose earlier attempts the runtime has forgotten.
@@ -143,7 +134,7 @@ pub fn list_pod_log_dirs(root: &Path) -> Result<Vec<(PodName, PodUid, PodLogDir)
 
 /// Names in a folder that are UTF-8; none if the folder is not there.
 pub(crate) fn names(folder: &Path) -> Result<Vec<String>, FolderError> {
-    let failed = || FolderError::io("read log folder", folder);
+    let failed = || FolderError::io(READ, folder);
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -158,6 +149,8 @@ pub(crate) fn names(folder: &Path) -> Result<Vec<String>, FolderError> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
     use super::*;
 
     fn pod_dir(root: &Path) -> PodLogDir {
@@ -206,6 +199,37 @@ mod tests {
         remove_container_logs(&dir, "other", 0).unwrap();
     }
 
+    /// What a container does that mounts the folder of all logs.
+    #[test]
+    fn links_in_the_place_of_log_folders_make_and_remove_nothing_elsewhere() {
+        let root = tempfile::tempdir().unwrap();
+        let host = root.path().join("host");
+        fs::create_dir_all(host.join("main")).unwrap();
+        fs::write(host.join("main/0.log"), "").unwrap();
+        fs::set_permissions(&host, fs::Permissions::from_mode(0o700)).unwrap();
+        let pods = root.path().join("pods");
+        let dir = pod_dir(&pods);
+
+        create_pod_log_dir(&dir).unwrap();
+        symlink(host.join("main"), dir.path().join("main")).unwrap();
+        assert!(create_container_log_dir(&dir, "main").is_err());
+        assert!(remove_container_logs(&dir, "main", 0).is_err());
+
+        fs::remove_dir_all(dir.path()).unwrap();
+        symlink(&host, dir.path()).unwrap();
+        assert!(create_pod_log_dir(&dir).is_err());
+        assert!(create_container_log_dir(&dir, "other").is_err());
+        assert!(remove_container_logs(&dir, "main", 0).is_err());
+        assert!(host.join("main/0.log").exists() && !host.join("other").exists());
+        assert_eq!(fs::metadata(&host).unwrap().mode() & 0o777, 0o700);
+
+        // Links above are the administrator's.
+        symlink(&pods, root.path().join("logs")).unwrap();
+        fs::remove_file(dir.path()).unwrap();
+        create_container_log_dir(&pod_dir(&root.path().join("logs")), "main").unwrap();
+        assert!(dir.path().join("main").is_dir());
+    }
+
     #[test]
     fn removing_a_pods_logs_follows_no_link() {
         let root = tempfile::tempdir().unwrap();
@@ -215,7 +239,7 @@ mod tests {
         let pods = root.path().join("pods");
         let dir = pod_dir(&pods);
         create_pod_log_dir(&dir).unwrap();
-        std::os::unix::fs::symlink(&outside, dir.path().join("main")).unwrap();
+        symlink(&outside, dir.path().join("main")).unwrap();
         fs::create_dir(pods.join("lost+found")).unwrap();
         let listed: Vec<_> = list_pod_log_dirs(&pods)
             .unwrap()

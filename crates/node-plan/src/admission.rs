@@ -29,7 +29,7 @@ use crate::{
         registration::LABEL_OS,
         resources::{NodeAmounts, is_extended},
     },
-    sysctl::check_sysctls,
+    sysctl::{SYSCTL_FORBIDDEN, check_sysctls},
 };
 use rubelet_api::quantity::Quantity;
 
@@ -111,7 +111,7 @@ impl Rejection {
 pub fn admit(pod: &Pod, node: &AdmissionNode, running: &[&Pod]) -> Result<(), Rejection> {
     under_pressure(pod, node)?;
     check_sysctls(pod, &node.allowed_unsafe_sysctls)
-        .map_err(|error| Rejection::new("SysctlForbidden", error.to_string()))?;
+        .map_err(|error| Rejection::new(SYSCTL_FORBIDDEN, error.to_string()))?;
     fits_system(pod, node)?;
     predicates(pod, node, running)?;
     apparmor::check(pod, node.apparmor)

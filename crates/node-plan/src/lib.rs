@@ -32,7 +32,7 @@ pub use container_resources::{
 };
 pub use oom_score::oom_score_adj;
 pub use pod_resources::{memory_volume_bound, pod_memory_limit};
-pub use sysctl::{SysctlError, check_sysctls};
+pub use sysctl::{SYSCTL_FORBIDDEN, SysctlError, check_sysctls};
 pub use tree_values::{
     KubepodsAmounts, PodSettings, kubepods_values, lifted_limits, pod_values, tier_values,
 };

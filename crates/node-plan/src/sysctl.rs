@@ -18,6 +18,9 @@ const SAFE: [&str; 12] = [
     "net.ipv4.tcp_wmem",
 ];
 
+/// Reason of a pod that is rejected because of a sysctl.
+pub const SYSCTL_FORBIDDEN: &str = "SysctlForbidden";
+
 /// Why a pod may not set a sysctl.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SysctlError {
@@ -25,12 +28,12 @@ pub enum SysctlError {
     #[error("forbidden sysctl: {0:?} not allowlisted")]
     NotAllowed(Box<str>),
     /// It would change the node, because the pod shares the node's namespace.
-    #[error("forbidden sysctl: {name:?} not allowed with {field} enabled")]
+    #[error("forbidden sysctl: {name:?} not allowed with host {namespace} enabled")]
     HostNamespace {
         /// The sysctl.
         name: Box<str>,
-        /// The field of the pod.
-        field: &'static str,
+        /// The namespace, as upstream writes it.
+        namespace: &'static str,
     },
 }
 
@@ -50,17 +53,17 @@ pub fn check_sysctls(pod: &Pod, allowed_unsafe: &[String]) -> Result<(), SysctlE
                 }
             });
         if !allowed {
-            return Err(SysctlError::NotAllowed(name.clone()));
+            return Err(SysctlError::NotAllowed(dotted.into()));
         }
         let host = if dotted.starts_with("net.") {
-            pod.spec.host_network.then_some("host net")
+            pod.spec.host_network.then_some("Net")
         } else {
-            pod.spec.host_ipc.then_some("host ipc")
+            pod.spec.host_ipc.then_some("IPC")
         };
-        if let Some(field) = host {
+        if let Some(namespace) = host {
             return Err(SysctlError::HostNamespace {
-                name: name.clone(),
-                field,
+                name: dotted.into(),
+                namespace,
             });
         }
     }
@@ -76,7 +79,7 @@ mod tests {
     fn safe_ones_pass_and_others_need_a_pattern() {
         for (name, allowed, host_network, verdict) in [
             ("net.ipv4.tcp_syncookies", vec![], false, ""),
-            ("net.ipv4.tcp_syncookies", vec![], true, "host net"),
+            ("net.ipv4.tcp_syncookies", vec![], true, "host Net"),
             ("kernel.msgmax", vec![], false, "not allowlisted"),
             ("kernel.msgmax", vec!["kernel.msg*".to_owned()], false, ""),
             ("kernel/msgmax", vec!["kernel.msgmax".to_owned()], false, ""),

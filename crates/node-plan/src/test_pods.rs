@@ -69,6 +69,7 @@ pub(crate) fn pod() -> Pod {
             ..PodSpec::default()
         },
         sandbox_definition: None,
+        resize_infeasible: None,
         json: "{}".into(),
     }
 }

@@ -15,7 +15,7 @@ pub use linux::{Device, DeviceKind, IdMapping, Linux, Namespace, NamespaceKind};
 pub use process::{Capabilities, ConsoleSize, Process, Rlimit, User};
 pub use resources::{Cpu, DeviceRule, HugepageLimit, LinuxResources, Memory, Pids};
 pub use seccomp::{Action, Architecture, ArgRule, Operator, Seccomp, SyscallRule};
-pub use spec::{LOWER_DIR, Mount, Root, SELF_BIND, SUB_PATH, Spec};
+pub use spec::{LOWER_DIR, Mount, NO_SYMLINKS, Root, SUB_PATH, Spec};
 
 /// The version of the runtime specification that [`Spec`] is written in: the first one with mounts'
 /// own ID mappings and recursive read-only mounts.

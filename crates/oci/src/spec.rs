@@ -49,10 +49,10 @@ pub struct Root {
     pub readonly: bool,
 }
 
-/// Option of a bind mount whose source is a path inside of the container's own root: that path is
-/// bound onto itself (made if it is missing), so that it stays writable when the root becomes
-/// read-only. An own option: runtimes other than the embedded one do not know it.
-pub const SELF_BIND: &str = "x-rubelet.self";
+/// Option of a mount: no component of its destination may be a symbolic link; a destination that
+/// has one is refused instead of being followed inside of the root. For mounts that nobody asked for
+/// at that path. An own option: runtimes other than the embedded one do not know it.
+pub const NO_SYMLINKS: &str = "x-rubelet.no-symlinks";
 
 /// Option of an `overlay` mount: a path inside of it that is mounted in place of the whole. It follows
 /// the option, and links in it lead nowhere else than into the overlay. An own option: runtimes other
@@ -92,12 +92,6 @@ impl Mount {
     #[must_use]
     pub fn is_bind(&self) -> bool {
         self.kind == "bind" || self.has("bind") || self.has("rbind")
-    }
-
-    /// Whether its source is a path inside of the container's own root, see [`SELF_BIND`].
-    #[must_use]
-    pub fn is_self_bind(&self) -> bool {
-        self.has(SELF_BIND)
     }
 
     /// Whether it shows layers of an image, see [`LOWER_DIR`].

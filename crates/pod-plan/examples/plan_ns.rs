@@ -151,6 +151,8 @@ fn observed(pod: &Pod, phase: ContainerPhase) -> ObservedPod {
         pre_stop: None,
         grace: None,
         ahead_of: None,
+        user: None,
+        recursive_read_only: Vec::new(),
         process: rubelet_pod_plan::Process::AsTold,
     };
     let running = || ContainerPhase::Running { started_at: at(10) };

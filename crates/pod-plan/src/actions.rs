@@ -24,6 +24,7 @@ use jiff::Timestamp;
 pub(crate) use init::init_exit_code;
 pub(crate) use restart::{is_asked, restarts_all};
 pub use restart::{policy_of, should_restart};
+pub(crate) use stop::remove_volumes;
 
 use crate::{
     plan::{PodSnapshot, Step, Target},

@@ -3,6 +3,7 @@
 
 mod container;
 pub mod env;
+pub mod env_file;
 pub mod expand;
 pub mod labels;
 mod mounts;

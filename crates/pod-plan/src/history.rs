@@ -45,6 +45,27 @@ pub struct History {
     /// agent died, and that an incomplete list does not show, can't be made a second time.
     #[serde(default)]
     pub sandbox_attempt: u32,
+    /// What is known of the pod's volumes on the host.
+    #[serde(default, skip_serializing_if = "VolumeState::is_unknown")]
+    pub volumes: VolumeState,
+}
+
+/// What is known of a pod's volumes on the host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum VolumeState {
+    /// Nothing: another kubelet made them, or the record is lost.
+    #[default]
+    Unknown,
+    /// They were made, perhaps not all.
+    Made,
+    /// The pod has ended, and they were removed.
+    Removed,
+}
+
+impl VolumeState {
+    fn is_unknown(&self) -> bool {
+        *self == Self::Unknown
+    }
 }
 
 /// What was tried for one container.

@@ -10,7 +10,7 @@
 //! - [`status`]: phase, conditions and container states.
 //! - [`plan()`]: puts these together.
 //! - [`cri_config`]: the messages from which a runtime makes sandboxes and containers.
-//! - [`image`]: whether to pull.
+//! - [`image`]: whether to pull. [`image_access`]: who may use what is present.
 //! - [`transitions`]: what a change of status means to an operator: the events to raise.
 
 pub mod actions;
@@ -21,15 +21,17 @@ pub mod definition;
 pub mod grace;
 pub mod history;
 pub mod image;
+pub mod image_access;
 pub mod intents;
 pub mod observed;
 pub mod plan;
+pub mod pod_ips;
 pub mod probe;
 pub mod status;
 pub mod transitions;
 pub mod why;
 
-pub use history::History;
+pub use history::{History, VolumeState};
 pub use intents::Intents;
 pub use observed::{ContainerPhase, ObservedContainer, ObservedPod, ObservedSandbox, Process};
 pub use plan::{PlanSettings, PodPlan, PodSnapshot, Step, Target, plan};

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use rubelet_api::probe::Hook;
+use rubelet_api::{probe::Hook, status::ContainerUser};
 use rubelet_base::{ContainerId, SandboxId};
 
 /// All sandboxes and containers of a pod, each list newest first.
@@ -64,6 +64,10 @@ pub struct ObservedContainer {
     /// The instance whose end was not told yet when this one was made to follow it, from its
     /// annotations.
     pub ahead_of: Option<ContainerId>,
+    /// As whom its first process was started, as far as the runtime says.
+    pub user: Option<Box<ContainerUser>>,
+    /// Paths of its mounts that are read-only with all that is mounted below, by the runtime's word.
+    pub recursive_read_only: Vec<Box<str>>,
     /// What the kernel says of its process.
     pub process: Process,
 }

@@ -200,6 +200,8 @@ pub enum Step {
     RemoveContainers(Vec<DeadContainer>),
     /// Remove stopped sandboxes.
     RemoveSandboxes(Vec<SandboxId>),
+    /// Unmount and remove the volumes of a pod that has ended; its folder and logs stay.
+    RemoveVolumes,
     /// Remove volumes, folders, logs, cgroup and records of the pod.
     CleanUp,
 }
@@ -280,6 +282,9 @@ fn plan_the_rest(snapshot: &PodSnapshot<'_>, now: Timestamp) -> PodPlan {
             ..*snapshot
         };
         actions = actions::decide(&over, now);
+    }
+    if ended {
+        actions::remove_volumes(snapshot, &mut actions, now);
     }
     PodPlan {
         probes: probe::targets(snapshot, status.phase),

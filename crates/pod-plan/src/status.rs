@@ -17,6 +17,7 @@ use crate::{
     actions::Actions,
     observed::ObservedPod,
     plan::{PodSnapshot, Target},
+    pod_ips::in_family_order,
 };
 
 /// The status to publish for a decision.
@@ -111,7 +112,7 @@ fn first_record(observed: &ObservedPod) -> Option<Timestamp> {
     sandboxes.chain(containers).min()
 }
 
-/// Addresses of the newest sandbox; those published before where no sandbox has any; the node's
+/// Addresses of the newest sandbox, in the order of families of the node; those published before where no sandbox has any; the node's
 /// for pods on its network.
 fn pod_ips(snapshot: &PodSnapshot<'_>) -> Vec<Box<str>> {
     if snapshot.pod.spec.host_network {
@@ -119,7 +120,9 @@ fn pod_ips(snapshot: &PodSnapshot<'_>) -> Vec<Box<str>> {
     }
     let observed = snapshot.observed;
     match observed.sandboxes.first() {
-        Some(sandbox) if !sandbox.ips.is_empty() => sandbox.ips.clone(),
+        Some(sandbox) if !sandbox.ips.is_empty() => {
+            in_family_order(&sandbox.ips, &snapshot.settings.node_ips)
+        }
         Some(sandbox) if sandbox.ready => Vec::new(),
         _ => snapshot
             .previous

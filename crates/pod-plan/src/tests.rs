@@ -1,7 +1,7 @@
 //! The rules as tables: what was seen, what follows.
 
 mod ahead;
-mod build;
+pub(crate) mod build;
 mod containers;
 mod ends;
 mod ephemeral;

@@ -59,12 +59,21 @@ pub fn events(
             ),
             _ => continue,
         };
+        let container = Some(status.name.clone());
         events.push(StatusEvent {
-            container: Some(status.name.clone()),
+            container: container.clone(),
             warning,
             reason: "BackOff",
             message: text,
         });
+        if **reason == *IMAGE_PULL_BACK_OFF {
+            events.push(StatusEvent {
+                container,
+                warning: true,
+                reason: "Failed",
+                message: format!("Error: {reason}"),
+            });
+        }
     }
     if &*new.reason == "DeadlineExceeded" && old.is_none_or(|old| old.reason != new.reason) {
         events.push(StatusEvent {

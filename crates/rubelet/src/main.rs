@@ -2,6 +2,7 @@
 //!
 //! This crate only puts parts together: command line, wiring, signals, drain.
 
+mod build_info;
 mod cli;
 mod explain;
 mod run;
@@ -78,14 +79,14 @@ fn main() -> ExitCode {
     let called = args.first().map(Path::new).and_then(Path::file_name);
     // Called by the kubelet's name, or with `run`, everything behind it is the kubelet's.
     if called.is_some_and(|name| name == "kubelet") {
-        return run::main(&lossy(&args[1..]));
+        return run::main(&lossy(&args[1..]), true);
     }
     if args.get(1).is_some_and(|first| first == "run") {
-        return run::main(&lossy(&args[2..]));
+        return run::main(&lossy(&args[2..]), false);
     }
     let program = Program::try_parse().unwrap_or_else(|error| cli::hint(error).exit());
     match program.command {
-        Command::Run { flags } => run::main(&flags),
+        Command::Run { flags } => run::main(&flags, false),
         Command::Runtime {
             command: RuntimeCommand::Serve { listen, flags },
         } => run::embedded::serve::main(listen.as_deref(), &flags),

@@ -1,6 +1,9 @@
 //! `rubelet run`: reads the configuration, starts the parts, waits for a signal, stops.
 
+mod allocatable;
+mod audit;
 mod calls;
+mod credentials;
 pub(crate) mod embedded;
 mod joined;
 mod load;
@@ -10,6 +13,7 @@ mod manifests;
 mod node;
 pub(crate) mod notify;
 mod observe;
+mod other_runtime;
 mod parts;
 mod port;
 mod preflight;
@@ -20,7 +24,7 @@ use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use rubelet_cluster::node::tell_pod_cidrs;
-use rubelet_config::{Flags, Resolved, flags_help, parse_flags};
+use rubelet_config::{Flags, Invocation, Resolved, flags_help, parse_flags};
 use rubelet_kubelet::{
     agent::Agent, clock::Clock, events::Recorder, metrics::NodeMetrics, pods::PodSources,
 };
@@ -51,8 +55,8 @@ const BLOCKING_THREADS: usize = 8;
 /// as much.
 const STACK: usize = if cfg!(debug_assertions) { 2048 } else { 512 } * 1024;
 
-/// Runs the agent until a signal. Exit codes: 0 stopped by a signal, 1 failed, 2 wrong flags.
-pub(crate) fn main(args: &[String]) -> ExitCode {
+/// Runs the agent until a signal; `as_kubelet`: it was called by the kubelet's name. Exit codes: 0 stopped by a signal, 1 failed, 2 wrong flags.
+pub(crate) fn main(args: &[String], as_kubelet: bool) -> ExitCode {
     let flags = match parse_flags(args.iter().cloned()) {
         Ok(flags) => flags,
         Err(error) => {
@@ -66,7 +70,7 @@ pub(crate) fn main(args: &[String]) -> ExitCode {
     if flags.version() {
         return print(&format!("Kubernetes {}\n", rubelet_server::git_version()));
     }
-    match start(&flags) {
+    match start(&flags, as_kubelet) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!("{error:#}"));
@@ -75,13 +79,23 @@ pub(crate) fn main(args: &[String]) -> ExitCode {
     }
 }
 
-fn start(flags: &Flags) -> anyhow::Result<()> {
+fn start(flags: &Flags, as_kubelet: bool) -> anyhow::Result<()> {
     rubelet_host::alloc::limit_arenas();
-    let resolved = load::resolve(flags)?;
+    let mut resolved = load::resolve(flags)?;
+    let kubelets = resolved.settle_runtime(Invocation {
+        as_kubelet,
+        file: flags.config(),
+    });
     let form = logging::Form::of(&resolved.config.logging.format);
     logging::start(form, resolved.config.logging.verbosity);
     for warning in &resolved.warnings {
         warn!("{warning}");
+    }
+    if kubelets {
+        info!(
+            endpoint = resolved.config.container_runtime_endpoint,
+            "containerRuntimeEndpoint is empty: uses the kubelet's default; write \"embedded\" for the runtime inside"
+        );
     }
     let threads = threads()?;
     let result = threads.block_on(serve(flags, resolved));
@@ -133,17 +147,21 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     };
     info!(
         node = %node.name,
-        version = env!("CARGO_PKG_VERSION"),
+        version = crate::build_info::VERSION,
+        commit = crate::build_info::COMMIT,
         root = %root.display(),
         endpoint,
         "Rubelet starts"
     );
     let inside = match resolved.config.container_runtime_endpoint.is_empty() {
         true => {
+            other_runtime::refuse().await?;
             let options = &resolved.rubelet.runtime;
             let mut settings = embedded::settings(options, &resolved.config.cgroup_driver)?;
-            if !resolved.joined {
-                embedded::use_pod_cidr(&mut settings, &resolved.config.pod_cidr)?;
+            embedded::bound_logs(&mut settings, &resolved)?;
+            match resolved.joined {
+                true => embedded::wait_for_network(&mut settings),
+                false => embedded::use_pod_cidr(&mut settings, &resolved.config.pod_cidr)?,
             }
             let socket = match options.socket_path() {
                 Some(path) => Some(embedded::bind(&path).await?),
@@ -166,6 +184,8 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     };
 
     let metrics = NodeMetrics::new();
+    let observer = Arc::new(CountRequests::new(Arc::clone(&metrics)));
+    let audit = audit::open(&resolved.rubelet.audit, Arc::clone(&observer) as _)?;
     let cluster = match resolved.joined {
         true => Some(Cluster::new(flags, &resolved, &node, &clock, &metrics)?),
         false => None,
@@ -175,7 +195,7 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
             cluster: Arc::clone(&cluster.gate) as _,
             objects: Arc::clone(&cluster.objects) as _,
         },
-        None => Surroundings::alone(),
+        None => Surroundings::alone(&resolved.config),
     };
     let objects = Arc::clone(&surroundings.objects);
     let host = parts::host(flags, &resolved, &node)?;
@@ -185,7 +205,7 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     let endpoint = Arc::clone(&services.endpoint);
     let name_record = parts::own_folder(root).join("runtime-name.json");
     let runtime_name = runtime_name::load(&name_record, &endpoint).await;
-    let agent_parts = parts::agent(
+    let mut agent_parts = parts::agent(
         &resolved,
         &node,
         root,
@@ -196,6 +216,9 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
         Arc::clone(&metrics),
         surroundings,
     );
+    agent_parts.logins = agent_parts
+        .logins
+        .with_plugins(credentials::plugins(flags)?);
     let (cri, images) = (
         Arc::clone(&agent_parts.runtime),
         Arc::clone(&agent_parts.images),
@@ -247,9 +270,10 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
             cluster: trouble.clone(),
             heartbeats: agent.heartbeats.clone(),
             metrics: Arc::clone(&metrics),
+            audit: audit.clone(),
             log_path: Arc::new(move |pod, container, count| host.log_path(pod, container, count)),
             node_name: Arc::clone(&node.name),
-            node_ips: Arc::clone(&node.ips),
+            node_ips: node.ips.subscribe(),
             config: resolved.to_value(),
             first_version: u64::try_from(clock.now().as_microsecond()).unwrap_or_default(),
         },
@@ -265,17 +289,20 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     }
     servers.spawn({
         let (view, stopped) = (Arc::clone(&view), stopped.clone());
-        async move { rubelet_server::serve_unix(socket, view, until(stopped)).await }
+        let (observer, audit) = (Arc::clone(&observer) as _, audit.clone());
+        async move {
+            rubelet_server::serve_unix(socket, view, observer, audit, until(stopped)).await;
+        }
     });
     if let Some(listener) = health {
         let (view, stopped) = (Arc::clone(&view), stopped.clone());
-        servers.spawn(
-            async move { rubelet_server::serve_health(listener, view, until(stopped)).await },
-        );
+        let observer = Arc::clone(&observer) as _;
+        servers.spawn(async move {
+            rubelet_server::serve_health(listener, view, observer, until(stopped)).await;
+        });
     }
     if let Some(listener) = read_only {
         let (view, stopped) = (Arc::clone(&view), stopped.clone());
-        let observer = Arc::new(CountRequests::new(Arc::clone(&metrics)));
         servers.spawn(async move {
             serve_read_only(listener, view, observer, until(stopped)).await;
         });
@@ -285,12 +312,21 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
         agent.runtime_state.clone(),
         trouble,
     ));
+    if !resolved.joined {
+        tasks.spawn(node.ips.clone().follow());
+    }
     tasks.spawn(notify::watchdog(agent.heartbeats.clone()));
     tasks.spawn(quiet::give_back(Arc::clone(&agent.pods)));
     agent.run_pods(wanted);
     let port = port.map(|port| {
         let view = Arc::clone(&view) as _;
-        port.showing(view, Arc::clone(&metrics), &node, stopped.clone())
+        port.showing(
+            view,
+            Arc::clone(&metrics),
+            audit.clone(),
+            &node,
+            stopped.clone(),
+        )
     });
     let joined = match cluster {
         Some(cluster) => {
@@ -303,6 +339,7 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
                 intents: agent.intents().clone(),
                 runtime: cri,
                 images,
+                image_changes: calls.image_changes(),
                 runtime_state: agent.runtime_state.clone(),
                 problems: silence,
                 metrics,
@@ -349,6 +386,9 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
     drop(joined);
     // Servers end by themselves: answers that are under way get two seconds.
     while servers.join_next().await.is_some() {}
+    if let Some(audit) = audit {
+        audit.close().await;
+    }
     tasks.shutdown().await;
     if let Some(runtime) = inside {
         runtime.shutdown().await;

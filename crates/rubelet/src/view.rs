@@ -12,19 +12,19 @@ mod running;
 mod tests;
 mod why;
 
-use std::{net::IpAddr, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use rubelet_api::pod::{Pod, PodSource};
 use rubelet_base::PodUid;
 use rubelet_kubelet::{
     clock::Clock, events::Recorder, heartbeat::Heartbeat, intents::IntentBoard,
-    metrics::NodeMetrics, objects::ObjectSource, pod_task::PodBoard, prober::ProberHandle,
-    runtime_state::RuntimeState,
+    metrics::NodeMetrics, node_ips::NodeIps, objects::ObjectSource, pod_task::PodBoard,
+    prober::ProberHandle, runtime_state::RuntimeState,
 };
 use rubelet_server::{
     ActionError, Collection, Expired, Listing, LogError, LogRequest, LogStream, NodeView,
-    PodAction, PodAnswer, PodRef, Resource, RunningPod, WatchStream,
+    PodAction, PodAnswer, PodRef, Resource, RunningPod, WatchStream, audit::AuditLog,
 };
 use rubelet_sources::{desired::Desired, status::ManifestStatus};
 use serde_json::Value;
@@ -58,9 +58,10 @@ pub(crate) struct ViewParts {
     pub(crate) cluster: notify::ClusterTrouble,
     pub(crate) heartbeats: Vec<(&'static str, Heartbeat)>,
     pub(crate) metrics: Arc<NodeMetrics>,
+    pub(crate) audit: Option<Arc<AuditLog>>,
     pub(crate) log_path: LogPath,
     pub(crate) node_name: Arc<str>,
-    pub(crate) node_ips: Arc<[IpAddr]>,
+    pub(crate) node_ips: NodeIps,
     pub(crate) config: Value,
     /// Versions of this process are larger than those of earlier ones.
     pub(crate) first_version: u64,
@@ -81,7 +82,7 @@ impl LocalView {
         let collection = || Arc::new(Collection::new(parts.first_version, DELETIONS_KEPT));
         let (pods, events, manifests) = (collection(), collection(), collection());
         let surroundings = Arc::new(pods::Surroundings {
-            node_ips: Arc::clone(&parts.node_ips),
+            node_ips: parts.node_ips.clone(),
             intents: parts.intents.clone(),
             runtime: parts.runtime.clone(),
         });
@@ -181,6 +182,22 @@ impl NodeView for LocalView {
             &self.parts.runtime.borrow(),
             &self.parts.cluster,
         )
+    }
+
+    fn notices(&self) -> Vec<(&'static str, String)> {
+        let refused = self.parts.metrics.http.refused_connections();
+        let refused: Vec<String> = refused
+            .iter()
+            .map(|(which, count)| format!("{count} {which}"))
+            .collect();
+        let refused = (!refused.is_empty()).then(|| refused.join(", "));
+        let audit = self.parts.audit.as_ref().and_then(|log| log.problem());
+        let unread = self.parts.cluster.unread();
+        [("audit log", audit), ("refused connections", refused)]
+            .into_iter()
+            .filter_map(|(name, text)| Some((name, text?)))
+            .chain(unread.into_iter().map(|field| ("unread", field)))
+            .collect()
     }
 
     fn running_pods(&self) -> Vec<RunningPod> {

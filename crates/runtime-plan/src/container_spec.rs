@@ -8,7 +8,10 @@ mod process;
 #[cfg(test)]
 mod tests;
 
-pub use input::{HostDevice, MountSource, Namespaces, Placement, PodFiles, Propagation, SpecInput};
+pub use input::{
+    HostDevice, ImageVolume, MountSource, Namespaces, Placement, PodFiles, Propagation, SpecInput,
+};
+pub(crate) use mounts::clean;
 pub use other_runtime::for_other_runtime;
 
 use rubelet_cri::v1;
@@ -32,7 +35,7 @@ pub enum Filter {
     /// None.
     Unconfined,
     /// [`seccomp::runtime_default`] for that bounding set.
-    Default(CapSet),
+    Default(CapSet, seccomp::Socketcall),
     /// What is in the specification.
     Profile,
 }
@@ -41,8 +44,9 @@ impl Built {
     /// The specification with every filter in it, for runtimes that compile it themselves.
     #[must_use]
     pub fn whole(mut self, arch: seccomp::Arch) -> Spec {
-        if let Filter::Default(capabilities) = self.filter {
-            self.spec.linux.seccomp = Some(seccomp::runtime_default(&capabilities, arch));
+        if let Filter::Default(capabilities, socketcall) = self.filter {
+            let profile = seccomp::runtime_default(&capabilities, socketcall, arch);
+            self.spec.linux.seccomp = Some(profile);
         }
         self.spec
     }
@@ -80,7 +84,13 @@ pub fn build(input: &SpecInput<'_>) -> Result<Built, Refusal> {
     let caps = process.capabilities.as_ref().map_or(CapSet::EMPTY, |sets| {
         CapSet::of(sets.bounding.iter().map(String::as_str))
     });
-    let (filter, profile) = filter(input, security, caps)?;
+    let is_own = process.apparmor_profile == profile::APPARMOR_DEFAULT;
+    let socketcall = if is_own && input.apparmor_denies_families {
+        seccomp::Socketcall::Allowed
+    } else {
+        seccomp::Socketcall::Absent
+    };
+    let (filter, profile) = filter(input, security, caps, socketcall)?;
     let paths = |list: &[String]| {
         if security.privileged {
             Vec::new()
@@ -194,10 +204,11 @@ fn filter(
     input: &SpecInput<'_>,
     security: &v1::LinuxContainerSecurityContext,
     capabilities: CapSet,
+    socketcall: seccomp::Socketcall,
 ) -> Result<(Filter, Option<Seccomp>), Refusal> {
     match profile::seccomp(security, input.host)? {
         profile::Seccomp::Unconfined => Ok((Filter::Unconfined, None)),
-        profile::Seccomp::RuntimeDefault => Ok((Filter::Default(capabilities), None)),
+        profile::Seccomp::RuntimeDefault => Ok((Filter::Default(capabilities, socketcall), None)),
         profile::Seccomp::Localhost(path) => {
             let Some(text) = input.seccomp_profile else {
                 return Err(Refusal::new(

@@ -8,6 +8,7 @@ pub mod container_spec;
 pub mod cri_status;
 pub mod exec_spec;
 pub mod host;
+pub mod image_volumes;
 pub mod namespaces;
 pub mod profile;
 pub mod record;

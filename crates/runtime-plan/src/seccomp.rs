@@ -15,7 +15,7 @@ mod numbers;
 mod tests;
 
 pub use compile::compile;
-pub use default::{deciding, runtime_default};
+pub use default::{Socketcall, deciding, runtime_default};
 pub use document::{Circumstances, localhost};
 
 use rubelet_oci::Architecture;

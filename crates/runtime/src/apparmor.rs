@@ -7,11 +7,14 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{Mutex, PoisonError},
+    thread,
 };
 
 use rubelet_runtime_plan::profile::{APPARMOR_DEFAULT, apparmor_default_text};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    net::{AddressFamily, SocketFlags, SocketType, socket_with},
     process::{Pid, PidfdFlags, pidfd_open},
 };
 
@@ -29,8 +32,22 @@ const PATIENCE: Timespec = Timespec {
     tv_nsec: 0,
 };
 
-/// Keeps calls that find the own profile missing from loading it at the same time.
-static LOADING: Mutex<()> = Mutex::new(());
+/// Whether the own profile denies address families; `None` before this process has tried to load
+/// it. Locked while it is loaded, so that calls that find it missing don't load it at the same time.
+static OWN: Mutex<Option<bool>> = Mutex::new(None);
+
+/// The address families that the profile denies: `AF_ALG` and `AF_VSOCK`.
+const DENIED_FAMILIES: [u16; 2] = [38, 40];
+
+/// What the kernel has.
+#[derive(Debug, Default)]
+pub(crate) struct Loaded {
+    /// Names of the profiles.
+    pub(crate) names: Vec<String>,
+    /// Whether a process under the runtime's own gets no socket of the address families that it
+    /// denies.
+    pub(crate) denies_families: bool,
+}
 
 /// Whether the kernel has AppArmor and it is switched on.
 pub(crate) fn is_enabled(root: &Path) -> bool {
@@ -82,31 +99,65 @@ pub(crate) fn obstacle(root: &Path) -> Option<Obstacle> {
     }
 }
 
-/// Names of the profiles in the kernel, after the runtime's own was loaded if it was missing, as it
-/// is after a boot. Why it still is missing is logged. Blocks.
-pub(crate) fn profiles_with_own() -> Vec<String> {
+/// What is in the kernel, after the runtime's own was loaded if it was missing, as it is after a
+/// boot, and once in the life of this process, as one of an earlier release says something else.
+/// Why it still is missing is logged. Blocks.
+pub(crate) fn profiles_with_own() -> Loaded {
     let root = Path::new("/");
     let with_own = |found: &io::Result<Vec<String>>| {
         found
             .as_ref()
             .is_ok_and(|all| all.iter().any(|one| one == APPARMOR_DEFAULT))
     };
+    let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut found = profiles(root);
-    if !with_own(&found) {
-        let _turn = LOADING.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another call may have loaded it in the meantime.
-        found = profiles(root);
-        if !with_own(&found) {
-            match load(root) {
-                Ok(()) => found = profiles(root),
-                Err(why) => tracing::warn!(
-                    why,
-                    "the AppArmor profile {APPARMOR_DEFAULT} is not loaded: containers that ask for no profile run without one"
-                ),
-            }
+    if own.is_none() || !with_own(&found) {
+        let loaded = load(root);
+        if loaded.is_ok() {
+            found = profiles(root);
+        }
+        *own = Some(with_own(&found) && denies_families());
+        match loaded {
+            Ok(()) => {}
+            Err(why) if with_own(&found) => tracing::warn!(
+                why,
+                "the AppArmor profile {APPARMOR_DEFAULT} is left as an earlier start loaded it"
+            ),
+            Err(why) => tracing::warn!(
+                why,
+                "the AppArmor profile {APPARMOR_DEFAULT} is not loaded: containers that ask for no profile run without one"
+            ),
         }
     }
-    found.unwrap_or_default()
+    Loaded {
+        denies_families: *own == Some(true) && with_own(&found),
+        names: found.unwrap_or_default(),
+    }
+}
+
+/// Tries it, in a thread that is under the profile and ends at once. What the kernel says that it
+/// can do is not enough: parsers leave rules about families out that are not in the list of features
+/// which they are configured with, without a word.
+fn denies_families() -> bool {
+    let tries = || {
+        let change = format!("changeprofile {APPARMOR_DEFAULT}");
+        fs::write("/proc/thread-self/attr/current", change)?;
+        let is_denied = |family: &u16| {
+            let family = AddressFamily::from_raw(*family);
+            let made = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+            matches!(made, Err(Errno::ACCESS))
+        };
+        Ok(DENIED_FAMILIES.iter().all(is_denied))
+    };
+    let trial = thread::Builder::new().spawn(tries);
+    let answer: io::Result<bool> = trial.and_then(|thread| {
+        let ended = thread.join();
+        ended.unwrap_or_else(|_| Err(io::Error::other("it panicked")))
+    });
+    answer.unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot try what the AppArmor profile {APPARMOR_DEFAULT} denies");
+        false
+    })
 }
 
 fn load(root: &Path) -> Result<(), String> {

@@ -5,6 +5,7 @@ pub(crate) mod create;
 pub(crate) mod end;
 pub(crate) mod exec;
 pub(crate) mod filters;
+mod image_volumes;
 pub(crate) mod remove;
 pub(crate) mod scope;
 pub(crate) mod start;

@@ -1,6 +1,7 @@
 //! What is wrong with this machine for running pods, each with why it matters and what to do.
 //!
-//! Nothing is changed. Everything is read below a root folder, which is `/` except in tests.
+//! Nothing is changed. Everything is read below a root folder, which is `/` except in tests; what only
+//! the kernel itself can tell is tried where nobody else sees it.
 
 mod devices;
 mod kernel;
@@ -61,7 +62,10 @@ impl Finding {
 /// milliseconds. A runtime that works on the same folders is not disturbed.
 #[must_use]
 pub fn check(settings: &RuntimeSettings) -> Vec<Finding> {
-    check_below(Path::new("/"), settings)
+    let mut findings = check_below(Path::new("/"), settings);
+    findings.extend(kernel::sender_rules(rubelet_cni::missing_sender_rules()));
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings
 }
 
 fn check_below(root: &Path, settings: &RuntimeSettings) -> Vec<Finding> {

@@ -1,18 +1,20 @@
 //! Container events: every subscriber gets each of them, in order, with a sequence number.
 //!
-//! A subscriber that falls behind costs a bounded amount of memory and still misses no object: what
-//! waits for it is kept per object, where a later event of a kind replaces an earlier one of the
-//! same kind, and the removal of an object replaces all that was still to be told about it.
+//! A subscriber that does not read has [`MOST_WAITING`] events kept for it. Beyond that its stream ends,
+//! after what is kept, with an error that tells it to list: nothing is left out without a word.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::VecDeque,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     task::{Context, Poll, Waker},
 };
 
 use futures_core::Stream;
-use rubelet_cri::{ContainerEvent, CriResult, EventStream, v1::ContainerEventType};
+use rubelet_cri::{ContainerEvent, CriError, CriErrorKind, CriResult, EventStream};
+
+/// So many events wait for one subscriber at most: those of some thousand containers that start.
+pub(crate) const MOST_WAITING: usize = 16_384;
 
 /// Hands events to all subscribers.
 #[derive(Debug, Default)]
@@ -27,10 +29,9 @@ struct Hub {
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// By sequence number.
-    waiting: BTreeMap<u64, ContainerEvent>,
-    /// The numbers of what waits, by object.
-    objects: HashMap<String, Vec<u64>>,
+    waiting: VecDeque<ContainerEvent>,
+    /// More came than can wait: the first that is not kept.
+    overflow: Option<u64>,
     waker: Option<Waker>,
     closed: bool,
 }
@@ -47,11 +48,11 @@ impl EventHub {
                 return false;
             };
             let mut queue = lock(&queue);
-            queue.push(sequence, event.clone());
+            let keeps_up = queue.push(sequence, &event);
             if let Some(waker) = queue.waker.take() {
                 waker.wake();
             }
-            true
+            keeps_up
         });
     }
 
@@ -85,32 +86,14 @@ impl EventHub {
 }
 
 impl Queue {
-    fn push(&mut self, sequence: u64, event: ContainerEvent) {
-        let numbers = self.objects.entry(event.container.clone()).or_default();
-        let waiting = &mut self.waiting;
-        let removed = event.kind == ContainerEventType::ContainerDeletedEvent;
-        numbers.retain(|number| {
-            let same = waiting
-                .get(number)
-                .is_some_and(|old| removed || old.kind == event.kind);
-            if same {
-                waiting.remove(number);
-            }
-            !same
-        });
-        numbers.push(sequence);
-        self.waiting.insert(sequence, event);
-    }
-
-    fn pop(&mut self) -> Option<ContainerEvent> {
-        let (sequence, event) = self.waiting.pop_first()?;
-        if let Some(numbers) = self.objects.get_mut(&event.container) {
-            numbers.retain(|&number| number != sequence);
-            if numbers.is_empty() {
-                self.objects.remove(&event.container);
-            }
+    /// False if the subscriber has fallen too far behind.
+    fn push(&mut self, sequence: u64, event: &ContainerEvent) -> bool {
+        if self.waiting.len() >= MOST_WAITING {
+            self.overflow = Some(sequence);
+            return false;
         }
-        Some(event)
+        self.waiting.push_back(event.clone());
+        true
     }
 }
 
@@ -121,8 +104,21 @@ impl Stream for Subscription {
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let mut queue = lock(&self.0);
-        if let Some(event) = queue.pop() {
+        if let Some(event) = queue.waiting.pop_front() {
             return Poll::Ready(Some(Ok(event)));
+        }
+        if let Some(first) = queue.overflow.take() {
+            queue.closed = true;
+            let message = format!(
+                "this stream was not read for {MOST_WAITING} events; from event {first} on they are lost: \
+                 list the containers and sandboxes, and ask for events anew"
+            );
+            let kind = CriErrorKind::ResourceExhausted;
+            return Poll::Ready(Some(Err(CriError::new(
+                "GetContainerEvents",
+                kind,
+                message,
+            ))));
         }
         if queue.closed {
             return Poll::Ready(None);
@@ -140,6 +136,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use futures_util::{FutureExt, StreamExt};
+
+    use rubelet_cri::v1::ContainerEventType;
 
     use super::*;
 
@@ -178,22 +176,48 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_subscriber_holds_a_bounded_number_of_events_and_misses_no_object() {
-        use ContainerEventType::{ContainerDeletedEvent, ContainerStoppedEvent};
+    fn a_slow_subscriber_misses_nothing_up_to_a_bound_and_is_told_beyond_it() {
+        use ContainerEventType::{
+            ContainerCreatedEvent, ContainerDeletedEvent, ContainerStartedEvent,
+            ContainerStoppedEvent,
+        };
         let hub = EventHub::default();
         let mut slow = hub.subscribe();
-        for _ in 0..1000 {
+        let life = [
+            ContainerCreatedEvent,
+            ContainerStartedEvent,
+            ContainerStoppedEvent,
+            ContainerDeletedEvent,
+        ];
+        for kind in life {
+            hub.send(event("a", kind));
+        }
+        let told: Vec<_> = read(&mut slow)
+            .into_iter()
+            .map(|(_, kind, _)| kind)
+            .collect();
+        assert_eq!(
+            told, life,
+            "the end of a container hides nothing of its life"
+        );
+
+        for _ in 0..=MOST_WAITING {
             hub.send(event("a", ContainerStoppedEvent));
         }
+        let mut other = hub.subscribe();
         hub.send(event("b", ContainerStoppedEvent));
-        hub.send(event("b", ContainerDeletedEvent));
-        assert_eq!(
-            read(&mut slow),
-            [
-                ("a".to_owned(), ContainerStoppedEvent, Some(1000)),
-                ("b".to_owned(), ContainerDeletedEvent, Some(1002)),
-            ]
+        for number in 5..5 + MOST_WAITING as u64 {
+            let next = slow.next().now_or_never().flatten().unwrap().unwrap();
+            assert_eq!(next.sequence, Some(number));
+        }
+        let error = slow.next().now_or_never().flatten().unwrap().unwrap_err();
+        assert_eq!(error.kind, CriErrorKind::ResourceExhausted);
+        assert!(error.message.contains("list the containers"), "{error:?}");
+        assert!(
+            slow.next().now_or_never().unwrap().is_none(),
+            "it has ended"
         );
+        assert_eq!(read(&mut other).len(), 1, "others go on");
     }
 
     #[tokio::test]

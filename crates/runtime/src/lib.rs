@@ -37,7 +37,6 @@ mod output;
 mod ownership;
 mod pod_files;
 mod recover;
-mod rootfs_files;
 mod runtime;
 mod sandbox;
 mod service;

@@ -1,4 +1,11 @@
 //! What is at the sources of a container's mounts.
+//!
+//! Sources are paths, and links in them are followed: they are folders of the agent's own below its root
+//! directory, which nobody but root can exchange (a subPath is mounted by the agent, by descriptor, and comes
+//! as such a path), or `hostPath`s. Of a `hostPath` the author of the manifest may name any path of the host;
+//! who can write to a folder on the way decides what is mounted, before this look or after it, as with every
+//! runtime. So there is nothing to win by an exchange between the look and the mount, which both follow the
+//! same path, and what is found here decides no right: only the mount's propagation.
 
 use std::{
     fs, io,

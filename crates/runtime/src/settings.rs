@@ -36,11 +36,16 @@ pub struct RuntimeSettings {
     pub images: ImageSettings,
     /// Folders with CDI specifications of devices; of two with the same device the later one counts.
     pub cdi_spec_dirs: Vec<PathBuf>,
+    /// Most bytes that the log of one container takes on disk between two rotations, 0 for no bound.
+    pub max_log_bytes: u64,
     /// The program that is executed as the shim: this one.
     pub executable: PathBuf,
     /// Version that the runtime tells about itself.
     pub version: String,
 }
+
+/// What the kubelet's defaults for rotation come to: five files of 10 MiB.
+const LOG_BYTES: u64 = 50 << 20;
 
 impl RuntimeSettings {
     /// The usual settings with everything below two folders. Looks for `runc` and `crun` on the
@@ -65,6 +70,7 @@ impl RuntimeSettings {
                 .collect(),
             images: ImageSettings::default(),
             cdi_spec_dirs: ["/etc/cdi", "/var/run/cdi"].map(PathBuf::from).into(),
+            max_log_bytes: LOG_BYTES,
             executable: "/proc/self/exe".into(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }

@@ -1,12 +1,13 @@
 //! Requests that change a pod, or ask why it is as it is.
 
-use std::time::Duration;
+use std::{ops::Deref, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use serde_json::Value;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
     ActionError, FieldError, NodeView, PodAction, PodAnswer, PodPatch, PodRef, Resource,
@@ -18,6 +19,13 @@ use crate::{
 
 /// Longest body of a request (the API server: 3 MiB).
 const LONGEST_BODY: usize = 3 * 1024 * 1024;
+
+/// Bodies longer than this have to wait for a permit.
+const SMALL_BODY: u64 = 64 * 1024;
+
+/// Long bodies that are read and acted on at a time: a document of 3 MiB takes ten times that while
+/// it is decoded.
+pub(crate) const LONG_BODIES: usize = 8;
 
 /// A body that is not complete after so long is given up.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -47,13 +55,14 @@ pub(crate) async fn patch(
     part: Part,
     query: &Query,
     request: Request<Incoming>,
+    permits: &Semaphore,
 ) -> Answer {
     for_real(query)?;
     let media_type = media_type(request.headers());
     if !Patch::MEDIA_TYPES.contains(&media_type.as_str()) {
         return Err(ApiError::unsupported_media_type(&Patch::MEDIA_TYPES));
     }
-    let body = body(request).await?;
+    let body = body(request, permits).await?;
     let patch = PodPatch::read(&media_type, &body).map_err(|error| refusal(error, &pod))?;
     act(view, pod, part.action(patch)).await
 }
@@ -65,10 +74,11 @@ pub(crate) async fn replace(
     part: Part,
     query: &Query,
     request: Request<Incoming>,
+    permits: &Semaphore,
 ) -> Answer {
     for_real(query)?;
     json_only(request.headers())?;
-    let body = body(request).await?;
+    let body = body(request, permits).await?;
     let patch = PodPatch::replacement(&body).map_err(|error| refusal(error, &pod))?;
     act(view, pod, part.action(patch)).await
 }
@@ -79,10 +89,11 @@ pub(crate) async fn delete(
     pod: PodRef,
     query: &Query,
     request: Request<Incoming>,
+    permits: &Semaphore,
 ) -> Answer {
     for_real(query)?;
     json_only(request.headers())?;
-    let body = body(request).await?;
+    let body = body(request, permits).await?;
     let mut grace = query.number("gracePeriodSeconds", 0)?;
     if !body.is_empty() {
         let options: Value = serde_json::from_slice(&body)
@@ -98,9 +109,10 @@ pub(crate) async fn restart(
     pod: PodRef,
     query: &Query,
     request: Request<Incoming>,
+    permits: &Semaphore,
 ) -> Answer {
     for_real(query)?;
-    let body = body(request).await?;
+    let body = body(request, permits).await?;
     if !matches!(body.trim_ascii(), b"" | b"{}") {
         return Err(ApiError::bad_request(
             "a restart takes no body; name a container in the query: ?container=NAME",
@@ -233,15 +245,43 @@ fn json_only(headers: &HeaderMap) -> Result<(), ApiError> {
     }
 }
 
-async fn body(request: Request<Incoming>) -> Result<Bytes, ApiError> {
-    let body = Limited::new(request.into_body(), LONGEST_BODY).collect();
-    let Ok(body) = tokio::time::timeout(BODY_TIMEOUT, body).await else {
+/// A body, and the permit for its length until the request is done.
+struct HeldBody<'a> {
+    bytes: Bytes,
+    _permit: Option<SemaphorePermit<'a>>,
+}
+
+impl Deref for HeldBody<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+async fn body(request: Request<Incoming>, permits: &Semaphore) -> Result<HeldBody<'_>, ApiError> {
+    let body = request.into_body();
+    let is_small = body
+        .size_hint()
+        .upper()
+        .is_some_and(|most| most <= SMALL_BODY);
+    let read = async {
+        let permit = match is_small {
+            true => None,
+            false => permits.acquire().await.ok(),
+        };
+        (Limited::new(body, LONGEST_BODY).collect().await, permit)
+    };
+    let Ok((body, permit)) = tokio::time::timeout(BODY_TIMEOUT, read).await else {
         return Err(ApiError::bad_request(
-            "the body of the request did not come",
+            "the body of the request did not come, or too many long ones came at a time",
         ));
     };
     match body {
-        Ok(body) => Ok(body.to_bytes()),
+        Ok(body) => Ok(HeldBody {
+            bytes: body.to_bytes(),
+            _permit: permit,
+        }),
         Err(error) if error.is::<LengthLimitError>() => Err(ApiError::too_large(LONGEST_BODY)),
         Err(error) => Err(ApiError::bad_request(format!(
             "the body of the request was cut off: {error}"

@@ -92,6 +92,9 @@ fn all(view: &dyn NodeView, root: HealthRoot, verbose: bool) -> Answer {
     }
     if root == HealthRoot::Readyz {
         report.push_str(&format!("{}\n", view.summary()));
+        for (name, text) in view.notices() {
+            report.push_str(&format!("[i]{name}: {text}\n"));
+        }
     }
     Ok(match (healthy, verbose) {
         (true, false) => respond::text(StatusCode::OK, "ok".to_owned()),

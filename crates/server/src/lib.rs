@@ -19,8 +19,12 @@
 mod accept;
 mod act;
 mod action;
+mod activity;
+mod admission;
+pub mod audit;
 pub mod clock;
 mod collection;
+mod connections;
 mod discovery;
 pub mod group;
 mod health;
@@ -38,6 +42,7 @@ mod selector;
 mod serve;
 mod status;
 pub mod table;
+mod tracked;
 mod unix;
 mod view;
 mod watch;
@@ -47,6 +52,7 @@ mod tests;
 
 pub use action::{ActionError, FieldError, PodAction, PodAnswer, PodRef};
 pub use collection::Collection;
+pub use connections::{ConnectionObserver, RefusalReason};
 pub use discovery::{KUBERNETES_MAJOR, KUBERNETES_MINOR, git_version};
 pub use patch::{PatchError, patched};
 pub use pod_patch::{ConditionChanges, PodCondition, PodPatch, is_agent_condition};

@@ -1,31 +1,82 @@
 //! Who is at the other end of a connection.
 
-use std::{fs, os::unix::fs::MetadataExt as _};
+use std::{fs, net::IpAddr, os::unix::fs::MetadataExt as _};
 
 use tokio::net::UnixStream;
+
+use crate::admission::Source;
 
 /// The client of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Peer {
     trusted: bool,
+    credentials: Option<Credentials>,
+    address: Option<IpAddr>,
+}
+
+/// Who is at the other end of a unix socket, as the kernel noted it when the peer connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Credentials {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) pid: Option<i32>,
 }
 
 impl Peer {
     /// Somebody of whom nothing is known.
-    pub(crate) const STRANGER: Self = Self { trusted: false };
+    pub(crate) const STRANGER: Self = Self {
+        trusted: false,
+        credentials: None,
+        address: None,
+    };
 
     /// The user at the other end, as the kernel tells it.
     pub(crate) fn of(stream: &UnixStream) -> Self {
-        match (stream.peer_cred(), own_uid()) {
-            (Ok(peer), own) => Self::user(peer.uid(), own),
-            (Err(_), _) => Self::STRANGER,
+        let Ok(peer) = stream.peer_cred() else {
+            return Self::STRANGER;
+        };
+        let credentials = Credentials {
+            uid: peer.uid(),
+            gid: peer.gid(),
+            pid: peer.pid(),
+        };
+        Self::user(credentials, own_uid())
+    }
+
+    /// A client at that address.
+    pub(crate) fn at(address: IpAddr) -> Self {
+        Self {
+            address: Some(address.to_canonical()),
+            ..Self::STRANGER
         }
     }
 
     /// A user, and the one as whom this process runs.
-    fn user(uid: u32, own: Option<u32>) -> Self {
+    fn user(credentials: Credentials, own: Option<u32>) -> Self {
+        let uid = credentials.uid;
         Self {
             trusted: uid == 0 || own == Some(uid),
+            credentials: Some(credentials),
+            address: None,
+        }
+    }
+
+    /// The user, on a unix socket.
+    pub(crate) fn credentials(&self) -> Option<Credentials> {
+        self.credentials
+    }
+
+    /// The address, on a network.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        self.address
+    }
+
+    /// Whose share of connections this one counts against.
+    pub(crate) fn source(&self) -> Source {
+        match (self.credentials, self.address) {
+            (Some(credentials), _) => Source::Uid(credentials.uid),
+            (None, Some(address)) => Source::of(address),
+            (None, None) => Source::Unknown,
         }
     }
 
@@ -56,8 +107,13 @@ mod tests {
             (1000, Some(0), false),
             (1000, None, false),
         ] {
+            let credentials = Credentials {
+                uid,
+                gid: uid,
+                pid: None,
+            };
             assert_eq!(
-                Peer::user(uid, own).may_add_containers(),
+                Peer::user(credentials, own).may_add_containers(),
                 may,
                 "{uid} {own:?}"
             );

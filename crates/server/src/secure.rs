@@ -14,7 +14,6 @@
 //! somebody comes.
 
 mod access;
-mod activity;
 mod answer;
 mod attributes;
 mod client_ca;
@@ -36,6 +35,7 @@ use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 use rustls::server::ResolvesServerCert;
 use tokio::net::{TcpListener, TcpSocket};
 
+pub(crate) use self::observe::Observed;
 pub use self::{
     access::Access,
     client_ca::{ClientCa, ClientCaError},
@@ -51,10 +51,12 @@ use self::{
     port::{Guard, Port},
     tls::TlsConfigs,
 };
-use crate::{BindError, NodeView, serve};
-
-/// Connections at a time; more wait in the socket's backlog.
-const CONNECTIONS: usize = 512;
+use crate::{
+    BindError, NodeView,
+    audit::AuditLog,
+    connections::{Connections, PLAIN, SECURE},
+    serve,
+};
 
 /// So many connections wait to be taken.
 const BACKLOG: u32 = 1024;
@@ -76,6 +78,8 @@ pub struct SecureParts {
     pub options: EndpointOptions,
     /// Counts requests.
     pub observer: Arc<dyn RequestObserver>,
+    /// Records requests; `None` records none.
+    pub audit: Option<Arc<AuditLog>>,
 }
 
 /// Opens a port for [`serve_secure`] or [`serve_read_only`].
@@ -120,6 +124,7 @@ pub async fn serve_secure(
         },
         options: parts.options,
         observer: parts.observer,
+        audit: parts.audit,
     };
     serve_port(listener, port, until).await;
 }
@@ -137,12 +142,21 @@ pub async fn serve_read_only(
         guard: Guard::Open,
         options: EndpointOptions::READ_ONLY,
         observer,
+        audit: None,
     };
     serve_port(listener, port, until).await;
 }
 
 async fn serve_port(listener: TcpListener, port: Port, until: impl Future<Output = ()> + Send) {
+    let limits = match port.guard {
+        Guard::Secure { .. } => SECURE,
+        Guard::Open => PLAIN,
+    };
+    let observer = Arc::clone(&port.observer);
+    let connections = Connections::new(port.guard.server_type(), limits, observer);
     let port = Arc::new(port);
-    let serve = |stream, _, stopped| connection::connection(stream, Arc::clone(&port), stopped);
-    serve::accept_loop(listener, CONNECTIONS, serve, until).await;
+    let serve = |stream, peer, slot, stopped| {
+        connection::connection((stream, peer), slot, Arc::clone(&port), stopped)
+    };
+    serve::accept_loop(listener, connections, serve, until).await;
 }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, StatusCode};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
@@ -13,19 +13,24 @@ use tokio::{
     net::{TcpListener, UnixListener},
     sync::{Semaphore, watch},
     task::JoinSet,
+    time::Instant,
 };
 
 use crate::{
-    BindError, NodeView, PodRef, Resource,
+    BindError, ConnectionObserver, NodeView, PodRef, Resource,
     accept::negotiate,
     act::{self, Part},
+    activity::Activity,
+    audit::{AUDIT_ID, AuditLog, AuditedRequest, RequestAttributes, local_user, malformed},
+    connections::{Connections, PLAIN, RefusalReason, SOCKET, Slot},
     discovery, health, list, log,
     peer::Peer,
     query::Query,
-    respond::{self, Answer, Body},
+    respond::{self, Answer},
     route::{HealthRoot, Route, route},
     selector::Selection,
     status::ApiError,
+    tracked::TrackedBody,
     watch as watches,
 };
 
@@ -38,8 +43,14 @@ const BUFFER: usize = 16 * 1024;
 /// Header lines of a request.
 const HEADERS: usize = 64;
 
-/// Connections at a time; more wait in the socket's backlog.
-const CONNECTIONS: usize = 128;
+/// What a connection that is to end may still send.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// After a failure that the next call would repeat, such as a want of file descriptors.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// Rhythm of warnings while connections cannot be accepted.
+const WARN_AGAIN: Duration = Duration::from_secs(60);
 
 /// How long answers may take to end once the server stops.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -61,6 +72,8 @@ impl Shutdown {
 pub async fn serve_unix(
     listener: UnixListener,
     view: Arc<dyn NodeView>,
+    observer: Arc<dyn ConnectionObserver>,
+    audit: Option<Arc<AuditLog>>,
     shutdown: impl Future<Output = ()> + Send,
 ) {
     let address = listener.local_addr().ok();
@@ -72,7 +85,14 @@ pub async fn serve_unix(
             tracing::debug!(%error, "the socket's file could not be removed");
         }
     };
-    serve(listener, view, api, true, shutdown).await;
+    let connections = Connections::new("socket", SOCKET, observer);
+    let server = Server {
+        view,
+        connections,
+        audit,
+        keep_alive: true,
+    };
+    serve(listener, server, api, shutdown).await;
 }
 
 /// Opens the health port.
@@ -93,9 +113,17 @@ pub async fn bind_health(address: SocketAddr) -> Result<TcpListener, BindError> 
 pub async fn serve_health(
     listener: TcpListener,
     view: Arc<dyn NodeView>,
+    observer: Arc<dyn ConnectionObserver>,
     shutdown: impl Future<Output = ()> + Send,
 ) {
-    serve(listener, view, health_port, false, shutdown).await;
+    let connections = Connections::new("health", PLAIN, observer);
+    let server = Server {
+        view,
+        connections,
+        audit: None,
+        keep_alive: false,
+    };
+    serve(listener, server, health_port, shutdown).await;
 }
 
 /// Something that connections come from.
@@ -116,44 +144,59 @@ impl Accept for UnixListener {
 impl Accept for TcpListener {
     type Io = tokio::net::TcpStream;
     async fn next(&self) -> io::Result<(Self::Io, Peer)> {
-        let (stream, _) = self.accept().await?;
-        Ok((stream, Peer::STRANGER))
+        let (stream, address) = self.accept().await?;
+        Ok((stream, Peer::at(address.ip())))
     }
 }
 
 /// What a request is answered from.
 struct Context {
     view: Arc<dyn NodeView>,
+    audit: Option<Arc<AuditLog>>,
+    bodies: Arc<Semaphore>,
+    keep_alive: bool,
     shutdown: Shutdown,
+}
+
+/// What a listener serves from.
+struct Server {
+    view: Arc<dyn NodeView>,
+    connections: Arc<Connections>,
+    audit: Option<Arc<AuditLog>>,
+    keep_alive: bool,
 }
 
 async fn serve<L, H, F>(
     listener: L,
-    view: Arc<dyn NodeView>,
+    server: Server,
     handler: H,
-    keep_alive: bool,
     shutdown: impl Future<Output = ()> + Send,
 ) where
     L: Accept + Sync,
     H: Fn(Request<Incoming>, Arc<Context>, Peer) -> F + Copy + Send + Sync + 'static,
     F: Future<Output = Answer> + Send + 'static,
 {
-    let serve = |stream, peer, stopped: Shutdown| {
+    let bodies = Arc::new(Semaphore::new(act::LONG_BODIES));
+    let serve = |stream, peer, slot, stopped: Shutdown| {
         let context = Arc::new(Context {
-            view: Arc::clone(&view),
+            view: Arc::clone(&server.view),
+            audit: server.audit.clone(),
+            bodies: Arc::clone(&bodies),
+            keep_alive: server.keep_alive,
             shutdown: stopped.clone(),
         });
-        connection((stream, peer), context, handler, keep_alive, stopped)
+        connection((stream, peer), slot, context, handler, stopped)
     };
-    accept_loop(listener, CONNECTIONS, serve, shutdown).await;
+    let connections = Arc::clone(&server.connections);
+    accept_loop(listener, connections, serve, shutdown).await;
 }
 
-/// Takes connections, `at_once` at a time, and serves each in a task of its own, until `shutdown` is
-/// done. Then the connections are told, and get two seconds.
+/// Takes connections and serves each that is kept in a task of its own, until `shutdown` is done.
+/// Then the connections are told, and get two seconds.
 pub(crate) async fn accept_loop<L, F>(
     listener: L,
-    at_once: usize,
-    serve: impl Fn(L::Io, Peer, Shutdown) -> F + Send,
+    connections: Arc<Connections>,
+    serve: impl Fn(L::Io, Peer, Slot, Shutdown) -> F + Send,
     shutdown: impl Future<Output = ()> + Send,
 ) where
     L: Accept + Sync,
@@ -161,66 +204,102 @@ pub(crate) async fn accept_loop<L, F>(
 {
     let (stop, stopped) = watch::channel(false);
     let stopped = Shutdown(stopped);
-    let slots = Arc::new(Semaphore::new(at_once));
-    let mut connections = JoinSet::new();
+    let mut tasks = JoinSet::new();
     let mut shutdown = pin!(shutdown);
+    let mut warned: Option<Instant> = None;
     loop {
-        // Both branches may be dropped: an accepted stream or a slot is only lost with the server.
+        // Both branches may be dropped: an accepted stream is only lost with the server.
         let accepted = tokio::select! {
             () = shutdown.as_mut() => break,
-            accepted = next_connection(&listener, &slots) => accepted,
+            accepted = listener.next() => accepted,
         };
-        while connections.try_join_next().is_some() {}
+        while tasks.try_join_next().is_some() {}
         match accepted {
-            Ok(((stream, peer), slot)) => {
-                let connection = serve(stream, peer, stopped.clone());
-                connections.spawn(async move {
-                    connection.await;
-                    drop(slot);
-                });
+            Ok((stream, peer)) => {
+                if let Some(slot) = connections.open(&peer) {
+                    let id = slot.id();
+                    let task = tasks.spawn(serve(stream, peer, slot, stopped.clone()));
+                    connections.served_by(id, task);
+                }
+            }
+            Err(error) if is_of_one_connection(&error) => {
+                tracing::debug!(%error, "A connection ended before it was accepted");
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                if warned.is_none_or(|at| at.elapsed() >= WARN_AGAIN) {
+                    tracing::warn!(%error, "Connections cannot be accepted; those of strangers are closed");
+                    warned = Some(Instant::now());
+                }
+                connections.shed();
+                tokio::time::sleep(ACCEPT_AGAIN).await;
             }
         }
     }
     drop(listener);
     stop.send_replace(true);
-    let drained = async { while connections.join_next().await.is_some() {} };
+    let drained = async { while tasks.join_next().await.is_some() {} };
     if tokio::time::timeout(DRAIN, drained).await.is_err() {
         tracing::debug!("connections were closed before their answers were complete");
     }
 }
 
-async fn next_connection<L: Accept>(
-    listener: &L,
-    slots: &Arc<Semaphore>,
-) -> io::Result<((L::Io, Peer), tokio::sync::OwnedSemaphorePermit)> {
-    let slot = Arc::clone(slots)
-        .acquire_owned()
-        .await
-        .map_err(io::Error::other)?;
-    Ok((listener.next().await?, slot))
+/// Linux hands out pending network errors of the new connection with `accept`; see accept(2).
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let of_one = [
+        Errno::CONNABORTED,
+        Errno::CONNRESET,
+        Errno::NETDOWN,
+        Errno::PROTO,
+        Errno::NOPROTOOPT,
+        Errno::HOSTDOWN,
+        Errno::NONET,
+        Errno::HOSTUNREACH,
+        Errno::OPNOTSUPP,
+        Errno::NETUNREACH,
+        Errno::TIMEDOUT,
+        Errno::PERM,
+    ];
+    Errno::from_io_error(error).is_some_and(|errno| of_one.contains(&errno))
 }
 
 async fn connection<I, H, F>(
     (stream, peer): (I, Peer),
+    slot: Slot,
     context: Arc<Context>,
     handler: H,
-    keep_alive: bool,
     mut stopped: Shutdown,
 ) where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     H: Fn(Request<Incoming>, Arc<Context>, Peer) -> F + Copy + Send + Sync + 'static,
     F: Future<Output = Answer> + Send + 'static,
 {
+    let activity = Activity::new(slot);
+    if peer.credentials().is_some() {
+        activity.prove();
+    }
+    let for_requests = Arc::clone(&activity);
+    let (audit, keep_alive) = (context.audit.clone(), context.keep_alive);
     let service = service_fn(move |request| {
+        let open = for_requests.begin();
+        for_requests.let_in();
+        let mut audited = audited(&context, &request, peer);
         let answer = handler(request, Arc::clone(&context), peer);
         async move {
-            Ok::<Response<Body>, Infallible>(
-                answer.await.unwrap_or_else(|error| respond::error(&error)),
-            )
+            let answer = answer.await;
+            if let (Some(audited), Err(error)) = (&mut audited, &answer)
+                && error.code == StatusCode::FORBIDDEN
+            {
+                audited.decided(false, &error.message);
+            }
+            let mut response = answer.unwrap_or_else(|error| respond::error(&error));
+            let code = response.status().as_u16();
+            let id = audited.as_mut().and_then(|audited| audited.answered(code));
+            if let Some(id) = id {
+                response.headers_mut().insert(AUDIT_ID, id);
+            }
+            let response = response.map(|body| TrackedBody::new(body, Some(open), None, audited));
+            Ok::<Response<TrackedBody>, Infallible>(response)
         }
     });
     let mut builder = http1::Builder::new();
@@ -233,6 +312,19 @@ async fn connection<I, H, F>(
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
+        reason = activity.idle() => {
+            if let Some(reason) = reason {
+                activity.refused(reason);
+            }
+            if reason == Some(RefusalReason::Stalled) {
+                return;
+            }
+            connection.as_mut().graceful_shutdown();
+            match tokio::time::timeout(LAST_WORDS, connection).await {
+                Ok(ended) => ended,
+                Err(_) => return,
+            }
+        }
         () = stopped.requested() => {
             connection.as_mut().graceful_shutdown();
             connection.await
@@ -240,20 +332,39 @@ async fn connection<I, H, F>(
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended early");
+        if let Some(log) = audit {
+            malformed(&log, peer, &error);
+        }
     }
+}
+
+/// Begins to record a request, if there is an audit log.
+fn audited(context: &Context, request: &Request<Incoming>, peer: Peer) -> Option<AuditedRequest> {
+    let log = context.audit.as_ref()?;
+    let (uri, headers) = (request.uri(), request.headers());
+    let attributes = RequestAttributes::of_local(request.method(), uri);
+    let mut audited = AuditedRequest::begin(log, uri, headers, peer, attributes);
+    if let Some(user) = local_user(&peer) {
+        audited.identified(user);
+    }
+    if peer.may_add_containers() {
+        audited.take_id(headers);
+    }
+    audited.decided(true, "the file mode of the socket");
+    Some(audited)
 }
 
 /// The API on the unix socket.
 async fn api(request: Request<Incoming>, context: Arc<Context>, peer: Peer) -> Answer {
     let route = route(request.uri().path())?;
     let query = Query::parse(request.uri().query())?;
-    let view = context.view.as_ref();
+    let (view, bodies) = (context.view.as_ref(), &*context.bodies);
     let method = request.method().clone();
     let (is_get, allowed) = (method == Method::GET, route.methods());
     match route {
         Route::Object(Resource::Pods, namespace, name) if method == Method::DELETE => {
             let pod = PodRef { namespace, name };
-            act::delete(view, pod, &query, request).await
+            act::delete(view, pod, &query, request, bodies).await
         }
         Route::Part(_, Part::Ephemeral) if !is_get && !peer.may_add_containers() => {
             Err(ApiError::forbidden(
@@ -261,13 +372,13 @@ async fn api(request: Request<Incoming>, context: Arc<Context>, peer: Peer) -> A
             ))
         }
         Route::Part(pod, part) if method == Method::PATCH => {
-            act::patch(view, pod, part, &query, request).await
+            act::patch(view, pod, part, &query, request, bodies).await
         }
         Route::Part(pod, part) if method == Method::PUT => {
-            act::replace(view, pod, part, &query, request).await
+            act::replace(view, pod, part, &query, request, bodies).await
         }
         Route::Restart(pod) if method == Method::POST => {
-            act::restart(view, pod, &query, request).await
+            act::restart(view, pod, &query, request, bodies).await
         }
         Route::Health(root, check) if is_get || method == Method::HEAD => {
             health::health(view, root, check.as_deref(), &query)

@@ -2,6 +2,7 @@
 //! collections.
 
 mod actions;
+mod audit;
 pub(crate) mod fixture;
 mod health;
 mod lifecycle;

@@ -61,6 +61,12 @@ pub trait NodeView: Send + Sync + 'static {
     /// One line on the state of the node, such as `3/4 pods ready`; shown by `/readyz?verbose`.
     fn summary(&self) -> String;
 
+    /// What an operator should know though nothing fails: a name and a line for each, shown by
+    /// `/readyz?verbose`. Neither holds a line break.
+    fn notices(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     /// The pods that have running containers, for `/runningpods/`.
     fn running_pods(&self) -> Vec<RunningPod>;
 

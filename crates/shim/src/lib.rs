@@ -10,7 +10,7 @@
 pub mod client;
 mod clock;
 pub mod exit_record;
-mod log;
+pub mod log;
 pub mod protocol;
 mod runtime;
 pub mod spawn;

@@ -13,6 +13,7 @@ use std::{
 };
 
 use rubelet_base::cgroup::CgroupPath;
+use rubelet_container::LaunchError;
 use rustix::{
     fs::{Mode, OFlags},
     net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType},
@@ -59,6 +60,14 @@ pub enum SpawnError {
         /// Why.
         source: io::Error,
     },
+    /// The own program file can't be made safe from containers.
+    #[error(
+        "cannot protect the program file from containers, so no pod is started: this needs Linux 5.12 (open_tree, mount_setattr) or memfd_create, and a free file descriptor; see that neither SystemCallFilter= nor LimitNOFILE= of the service forbids it"
+    )]
+    Unprotected {
+        /// Why.
+        source: LaunchError,
+    },
     /// The program can't be executed.
     #[error("cannot execute {} as a shim", executable.display())]
     Execute {
@@ -98,7 +107,7 @@ pub fn spawn(options: SpawnOptions<'_>) -> Result<Spawned, SpawnError> {
         what: "socket",
         source,
     })?;
-    let mut command = Command::new(executable(options.executable));
+    let mut command = Command::new(executable(options.executable)?);
     command
         .arg0("rubelet")
         .arg(COMMAND)
@@ -193,18 +202,69 @@ pub(crate) fn address(dir: BorrowedFd<'_>) -> io::Result<SocketAddrUnix> {
 
 /// The program as it is executed. If it is the one that runs here: in a form that a container can't
 /// write to, since processes on their way into a container show it the program that they are still
-/// executing. Opened once, kept for ever.
-fn executable(path: &Path) -> PathBuf {
-    static SEALED: OnceLock<Option<OwnedFd>> = OnceLock::new();
+/// executing (CVE-2019-5736). Opened once, kept for the life of the agent.
+fn executable(path: &Path) -> Result<PathBuf, SpawnError> {
+    static SEALED: OnceLock<OwnedFd> = OnceLock::new();
     let own = Path::new("/proc/self/exe");
     // An agent whose program was replaced on disk still is that program.
     let is_this = path == own
         || fs::canonicalize(path)
             .and_then(|path| Ok(path == fs::read_link(own)?))
             .unwrap_or(false);
-    let sealed = SEALED.get_or_init(|| rubelet_container::sealed_executable().ok());
-    match sealed {
-        Some(file) if is_this => format!("/proc/self/fd/{}", file.as_raw_fd()).into(),
-        _ => path.to_owned(),
+    if !is_this {
+        return Ok(path.to_owned());
+    }
+    let sealed = sealed(&SEALED, rubelet_container::sealed_executable)?;
+    Ok(format!("/proc/self/fd/{}", sealed.as_raw_fd()).into())
+}
+
+/// The protected program: the one that is kept, or a new one, which is kept then. A failure is not
+/// kept, so the next pod tries again; the unprotected file is never taken instead.
+fn sealed(
+    kept: &OnceLock<OwnedFd>,
+    seal: impl FnOnce() -> Result<OwnedFd, LaunchError>,
+) -> Result<&OwnedFd, SpawnError> {
+    if let Some(file) = kept.get() {
+        return Ok(file);
+    }
+    let file = seal().map_err(|source| SpawnError::Unprotected { source })?;
+    // Of two threads that are here at the same time, one closes its descriptor again.
+    Ok(kept.get_or_init(|| file))
+}
+
+#[cfg(test)]
+mod tests {
+    use rubelet_base::ErrorChain;
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_cannot_be_protected_is_refused_and_tried_again() {
+        let kept = OnceLock::new();
+        let refuses = || {
+            Err(LaunchError::Step {
+                step: "cannot protect the own program file".into(),
+                source: io::Error::from_raw_os_error(libc::EMFILE),
+            })
+        };
+        let error = sealed(&kept, refuses).unwrap_err();
+        assert!(matches!(error, SpawnError::Unprotected { .. }));
+        let text = ErrorChain(&error).to_string();
+        for part in ["Linux 5.12", "memfd_create", "own program file", "Too many"] {
+            assert!(text.contains(part), "{part} is missing in: {text}");
+        }
+
+        let null = || Ok(fs::File::open("/dev/null").unwrap().into());
+        let first = sealed(&kept, null).unwrap().as_raw_fd();
+        let again = sealed(&kept, refuses).unwrap().as_raw_fd();
+        assert_eq!(first, again, "a protected program is kept");
+    }
+
+    #[test]
+    fn only_the_own_program_is_replaced_by_its_protected_form() {
+        let own = executable(Path::new("/proc/self/exe")).unwrap();
+        assert!(own.starts_with("/proc/self/fd"), "{}", own.display());
+        let other = Path::new("/bin/true");
+        assert_eq!(executable(other).unwrap(), other);
     }
 }

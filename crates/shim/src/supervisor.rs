@@ -15,6 +15,7 @@ mod process;
 mod sandbox;
 mod shim;
 mod signals;
+mod target;
 #[cfg(test)]
 pub(crate) mod test_mount;
 mod watch;

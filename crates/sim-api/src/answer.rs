@@ -13,7 +13,10 @@ use tokio::sync::Notify;
 use crate::{
     Fault, RequestRecord, StatusError,
     access::AUDIENCE,
-    discovery, event_form, meta, node_proxy,
+    discovery, event_form,
+    fault::nulls,
+    meta, node_authorizer, node_proxy,
+    oracle::written_null,
     query::Query,
     request::{Request, Verb},
     respond::{self, Body},
@@ -124,7 +127,8 @@ impl Asked<'_> {
             }
             _ => {}
         }
-        let (response, watch) = match self.perform(&request).await {
+        let with_nulls = verdict.fault == Some(Fault::Nulls);
+        let (response, watch) = match self.perform(&request, with_nulls).await {
             Ok(done) => done,
             Err(error) => (respond::error(&error), None),
         };
@@ -151,13 +155,15 @@ impl Asked<'_> {
         let verb = Verb::of(&self.parts.method, &self.target, &query)?;
         let (kind, name) = (self.target.kind, self.target.name());
         let resource = self.target.resource();
-        if !self.is_allowed(verb, &resource) {
+        let objection = self.objection(verb, &query);
+        if objection.is_some() || !self.is_allowed(verb, &resource) {
             let place = match &self.target.namespace {
                 Some(namespace) => format!("in the namespace {namespace:?}"),
                 None => "at the cluster scope".to_owned(),
             };
+            let objection = objection.map_or(String::new(), |why| format!(": {why}"));
             let why = format!(
-                "User {:?} cannot {} resource {resource:?} in API group {:?} {place}",
+                "User {:?} cannot {} resource {resource:?} in API group {:?} {place}{objection}",
                 self.user.name,
                 verb.name(),
                 kind.group,
@@ -171,6 +177,10 @@ impl Asked<'_> {
         };
         let media_type = header(self.parts, header::CONTENT_TYPE);
         let media_type = media_type.split(';').next().unwrap_or_default().trim();
+        let agent = header(self.parts, header::USER_AGENT);
+        if let Some(field) = written_null(agent, media_type, &body) {
+            return Err(self.refuse_null(verb, &field));
+        }
         Ok(Request {
             user: self.user.clone(),
             verb,
@@ -182,6 +192,29 @@ impl Asked<'_> {
         })
     }
 
+    /// What the authorizer of nodes has against it.
+    fn objection(&self, verb: Verb, query: &Query) -> Option<String> {
+        if !self.shared.config().node_authorization {
+            return None;
+        }
+        let pods = || self.shared.related_pods();
+        node_authorizer::objection(&self.user, verb, &self.target, query, pods)
+    }
+
+    fn refuse_null(&self, verb: Verb, field: &str) -> StatusError {
+        let (target, verb) = (&self.target, verb.name());
+        let message = format!(
+            "{field:?} is null in the body of a {verb} request for {}: leave the field out; only in \
+             a merge patch null has a meaning",
+            target.resource()
+        );
+        let metadata = json!({ "namespace": target.namespace(), "name": target.name() });
+        let object = json!({ "metadata": metadata });
+        let at = self.shared.clock.elapsed();
+        self.shared.oracle().violated(at, &object, message.clone());
+        StatusError::bad_request(message)
+    }
+
     fn is_allowed(&self, verb: Verb, resource: &str) -> bool {
         let access = self.shared.access();
         access.is_request_allowed(&self.user, verb.name(), resource)
@@ -191,6 +224,7 @@ impl Asked<'_> {
     async fn perform(
         &self,
         request: &Request,
+        with_nulls: bool,
     ) -> Result<(Response<Body>, Option<Box<Watch>>), StatusError> {
         if ["log", "proxy"].contains(&self.target.subresource()) {
             if request.verb != Verb::Get {
@@ -207,11 +241,14 @@ impl Asked<'_> {
                     StatusCode::OK
                 };
                 let is_read = [Verb::Get, Verb::List].contains(&request.verb);
-                let value = if is_read && request.form == Form::Table {
+                let mut value = if is_read && request.form == Form::Table {
                     self.table(&value)
                 } else {
                     value
                 };
+                if with_nulls {
+                    nulls::spread(&mut value);
+                }
                 (respond::json(code, &value), None)
             }
         })
@@ -251,8 +288,13 @@ impl Asked<'_> {
             let line = first.map(Option::unwrap_or_default);
             return respond::lines(line.flat_map(|line| respond::half(&line)));
         }
-        respond::lines(stream::unfold(watching, |mut watching| async move {
+        let with_nulls = fault == Some(&Fault::Nulls);
+        respond::lines(stream::unfold(watching, move |mut watching| async move {
             let line = watching.next().await?;
+            let line = match with_nulls {
+                true => nulls::in_line(&line),
+                false => line,
+            };
             Some((Ok(line), watching))
         }))
     }

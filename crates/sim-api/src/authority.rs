@@ -60,8 +60,8 @@ pub enum AuthorityError {
     Request(String),
 }
 
-/// The authority.
-pub(crate) struct Authority {
+/// A certificate authority with its key.
+pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
@@ -71,7 +71,11 @@ const EARLY: Duration = Duration::from_secs(300);
 const TEN_YEARS: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 impl Authority {
-    pub(crate) fn new(now: Timestamp) -> Result<Self, AuthorityError> {
+    /// A new one, good for ten years from `now`.
+    ///
+    /// # Errors
+    /// The key or the certificate can't be made.
+    pub fn new(now: Timestamp) -> Result<Self, AuthorityError> {
         let mut params = CertificateParams::default();
         valid(&mut params, now, TEN_YEARS);
         name(&mut params, "kubernetes", None);
@@ -84,13 +88,23 @@ impl Authority {
         Ok(Self { issuer })
     }
 
-    /// The authority's certificate.
-    pub(crate) fn pem(&self) -> String {
+    /// The authority's certificate, as PEM.
+    #[must_use]
+    pub fn pem(&self) -> String {
         self.issuer.pem()
     }
 
+    /// The authority's private key, as PEM, for programs that sign with it.
+    #[must_use]
+    pub fn key_pem(&self) -> String {
+        self.issuer.key().serialize_pem()
+    }
+
     /// A certificate of a user; only the first group is in it.
-    pub(crate) fn client(
+    ///
+    /// # Errors
+    /// The certificate can't be made.
+    pub fn client(
         &self,
         user: &User,
         now: Timestamp,
@@ -108,7 +122,10 @@ impl Authority {
     }
 
     /// A certificate of a server with those names and addresses.
-    pub(crate) fn server(
+    ///
+    /// # Errors
+    /// A name is none, or the certificate can't be made.
+    pub fn server(
         &self,
         names: Vec<String>,
         now: Timestamp,

@@ -33,6 +33,11 @@ pub struct SimApiConfig {
     pub authenticate: bool,
     /// Nodes may only change what is theirs.
     pub node_restriction: bool,
+    /// Nodes may only read their own object, their pods, and what these name.
+    pub node_authorization: bool,
+    /// With `node_authorization`: so long after the server came back it does not know yet which pods are on
+    /// which node, and lets nodes read nothing of what these name. The real one needs a moment, too.
+    pub relations_after: Duration,
     /// Bind pods to nodes.
     pub scheduler: bool,
     /// Taint nodes by their conditions, call their state unknown once their lease runs out, and remove
@@ -70,6 +75,8 @@ impl Default for SimApiConfig {
             start: None,
             authenticate: false,
             node_restriction: true,
+            node_authorization: false,
+            relations_after: Duration::ZERO,
             scheduler: true,
             node_lifecycle: false,
             pod_cidrs: false,

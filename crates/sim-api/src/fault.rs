@@ -1,5 +1,6 @@
 //! What goes wrong on purpose: rules for requests, and the state of the connections.
 
+pub(crate) mod nulls;
 mod parse;
 mod profile;
 mod rule;

@@ -15,8 +15,17 @@ pub enum Credentials {
     Certificate(Identity),
 }
 
+impl Credentials {
+    /// The text of a kubeconfig of who shows them to the server at `url`, whose certificate is signed by
+    /// `ca_pem`.
+    #[must_use]
+    pub fn kubeconfig(&self, url: &str, ca_pem: Option<&str>) -> String {
+        text(url, ca_pem, self)
+    }
+}
+
 /// The text of a kubeconfig with one cluster and one user. JSON, which is YAML too.
-pub(crate) fn text(url: &str, ca_pem: Option<&str>, credentials: &Credentials) -> String {
+fn text(url: &str, ca_pem: Option<&str>, credentials: &Credentials) -> String {
     let mut cluster = json!({ "server": url });
     if let Some(pem) = ca_pem {
         cluster["certificate-authority-data"] = base64::encode(pem.as_bytes()).into();

@@ -3,11 +3,13 @@
 //! [`SimApi`] keeps objects in memory and answers as the real one does, as far as a node, kubectl and
 //! tests of them can tell: discovery, lists with selectors and parts, watches with bookmarks and
 //! initial events, the three kinds of patches, preconditions, graceful deletion, subresources, tokens,
-//! certificates, reviews, and errors with upstream's reasons and words. It schedules pods, and
-//! answers logs from the node.
+//! certificates, reviews, and errors with upstream's reasons and words. It schedules pods, but none whose
+//! volumes are claimed, answers logs from the node, and can be as strict with nodes as the real one:
+//! each reads what its pods name, and for a moment after a start not even that.
 //!
 //! It goes wrong on request ([`Rule`], [`SimApi::restart`], [`SimApi::set_frozen`]), by chance with a
-//! seed, and keeps a record of all requests and of what no node may do ([`SimApi::violations`]).
+//! seed, and keeps a record of all requests and of what no node may do ([`SimApi::violations`]). [`odd`]
+//! makes objects that no server should send.
 //!
 //! Tasks: one accept loop, one per connection, the scheduler and the node lifecycle. They share the
 //! objects behind a lock that is never held across a wait. All time is tokio's: with
@@ -30,7 +32,9 @@ mod kind;
 mod kubeconfig;
 mod lifecycle;
 mod meta;
+mod node_authorizer;
 mod node_proxy;
+pub mod odd;
 mod oracle;
 mod protobuf;
 mod query;
@@ -55,7 +59,7 @@ mod verb;
 mod tests;
 
 pub use access::AccessRule;
-pub use authority::{AuthorityError, Identity};
+pub use authority::{Authority, AuthorityError, Identity};
 pub use config::{Approval, SimApiConfig};
 pub use fault::{Fault, PROFILES, Rule, RuleError, profile};
 pub use kind::{KINDS, Kind};

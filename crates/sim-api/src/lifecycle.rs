@@ -3,7 +3,7 @@
 
 mod orphans;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -26,16 +26,21 @@ const PRESSURES: [(&str, &str); 4] = [
     ),
 ];
 
-/// A node is lost when its lease is this old.
+/// A node is lost when its lease was not renewed for so long.
 const GRACE: SignedDuration = SignedDuration::from_secs(50);
 
 /// Between two looks at the leases.
 const PERIOD: Duration = Duration::from_secs(5);
 
+/// The leases by node: the time in each, and when that was first seen. As the node controller has it:
+/// the node's clock may be wrong, so that only changes of its time mean something.
+type Leases = BTreeMap<String, (Timestamp, Timestamp)>;
+
 /// Keeps all nodes' taints and conditions right: when a node changes, and every few seconds.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let mut changes = shared.changes();
     let mut orphans = Orphans::default();
+    let mut leases = Leases::new();
     let mut position = 0;
     let mut due = Instant::now();
     loop {
@@ -45,7 +50,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             let is_due = due <= Instant::now();
             shared.with_store(|store| {
                 if is_due || concerns_nodes(store, position) {
-                    look(store, shared.clock.now());
+                    look(store, &mut leases, shared.clock.now());
                 }
                 if is_due {
                     orphans.look(&shared, store);
@@ -81,12 +86,23 @@ fn concerns_nodes(store: &Store, position: u64) -> bool {
     changes.any(|change| change.storage == "nodes")
 }
 
-fn look(store: &mut Store, now: Timestamp) {
+fn look(store: &mut Store, leases: &mut Leases, now: Timestamp) {
     for node in store.list("nodes", None) {
-        let lease = store.get("leases", "kube-node-lease", meta::name(&node));
-        let renewed = lease.map(|lease| meta::text(lease, "/spec/renewTime"));
-        let renewed = renewed.unwrap_or(meta::text(&node, "/metadata/creationTimestamp"));
-        let renewed: Option<Timestamp> = renewed.parse().ok();
+        let name = meta::name(&node);
+        let lease = store.get("leases", "kube-node-lease", name);
+        let renewed = lease.and_then(|lease| meta::text(lease, "/spec/renewTime").parse().ok());
+        let renewed: Option<Timestamp> = match renewed {
+            None => meta::text(&node, "/metadata/creationTimestamp")
+                .parse()
+                .ok(),
+            Some(renewed) => match leases.get(name) {
+                Some((known, seen)) if *known >= renewed => Some(*seen),
+                _ => {
+                    leases.insert(name.to_owned(), (renewed, now));
+                    Some(now)
+                }
+            },
+        };
         let is_lost = renewed.is_some_and(|renewed| now.duration_since(renewed) > GRACE);
         let mut wanted = Value::clone(&node);
         if is_lost {
@@ -182,7 +198,11 @@ mod tests {
         let mut store = Store::new(10);
         store.put("nodes", node);
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-        look(&mut store, start + SignedDuration::from_secs(seconds));
+        look(
+            &mut store,
+            &mut Leases::new(),
+            start + SignedDuration::from_secs(seconds),
+        );
         Value::clone(store.get("nodes", "", "n").unwrap())
     }
 
@@ -204,5 +224,31 @@ mod tests {
             lost["status"]["conditions"][0]["reason"],
             "NodeStatusUnknown"
         );
+    }
+
+    #[test]
+    fn a_node_whose_clock_is_wrong_is_lost_when_its_lease_stands_still() {
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let at = |seconds| start + SignedDuration::from_secs(seconds);
+        for skew in [-600, 0, 600] {
+            let (mut store, mut leases) = (Store::new(10), Leases::new());
+            store.put("nodes", node("True"));
+            let mut renewed_at = |seconds: i64, now| {
+                store.put(
+                    "leases",
+                    json!({
+                        "metadata": { "namespace": "kube-node-lease", "name": "n" },
+                        "spec": { "renewTime": clock::micros(at(seconds + skew)) },
+                    }),
+                );
+                look(&mut store, &mut leases, at(now));
+                let node = store.get("nodes", "", "n").unwrap();
+                node["status"]["conditions"][0]["status"].clone()
+            };
+            assert_eq!(renewed_at(1000, 1000), "True");
+            assert_eq!(renewed_at(1000, 1045), "True");
+            assert_eq!(renewed_at(1045, 1090), "True");
+            assert_eq!(renewed_at(1045, 1145), "Unknown");
+        }
     }
 }

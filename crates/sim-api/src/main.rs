@@ -52,6 +52,7 @@ the other faults the first that holds wins.
     stall[=TIME]   a watch that sends nothing more after that time (10s) and does not end
     end[=TIME]     a watch that ends after that time (10s)
     expire         a watch or list that is told that its resource version is too old
+    nulls          done, and the answer has a null for all that is empty or absent
 
 Examples:
   sim-api --kubeconfig-out admin.kubeconfig --node worker=node.kubeconfig
@@ -118,7 +119,7 @@ struct Options {
     /// Do not give pods the token volume of their service account
     #[arg(long)]
     no_service_account_volumes: bool,
-    /// Let nodes change what is not theirs
+    /// Let nodes read and change what is not theirs
     #[arg(long)]
     no_node_restriction: bool,
     /// Do not offer lists as the first part of a watch
@@ -222,6 +223,7 @@ fn config(options: &Options) -> SimApiConfig {
         seed,
         authenticate: !options.open,
         node_restriction: !options.no_node_restriction,
+        node_authorization: !options.open && !options.no_node_restriction,
         scheduler: !options.no_scheduler,
         node_lifecycle: !options.no_node_lifecycle,
         pod_cidrs: options.pod_cidrs,
@@ -333,5 +335,44 @@ fn report(api: &SimApi) {
     }
     for violation in api.violations() {
         println!("violation: {violation}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn every_example_of_the_help_can_be_run() {
+        let examples = RULES.split_once("Examples:").map_or("", |(_, text)| text);
+        for example in examples.lines().filter(|line| !line.trim().is_empty()) {
+            let words: Vec<String> = example
+                .split('\'')
+                .enumerate()
+                .flat_map(|(at, part)| match at % 2 {
+                    0 => part.split_whitespace().map(str::to_owned).collect(),
+                    _ => vec![part.to_owned()],
+                })
+                .collect();
+            let parsed = Options::try_parse_from(&words);
+            assert!(parsed.is_ok(), "{example}: {:?}", parsed.err());
+        }
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn values_are_read_and_wrong_ones_refused_by_the_name_of_their_option() {
+        let skew = |text| skew_of(text).map_err(|error| format!("{error:#}"));
+        assert_eq!(skew("-5m"), Ok(SignedDuration::from_mins(-5)));
+        assert!(skew("soon").is_err_and(|error| error.contains("--clock-skew soon")));
+        let (token, user) = token_of("secret=ann,team,staff").unwrap();
+        assert_eq!(
+            (token, user),
+            ("secret", User::new("ann", &["team", "staff"]))
+        );
+        assert!(token_of("secret").is_err_and(|error| error.to_string().contains("--token")));
+        assert!(access("ann get", true).is_err_and(|error| error.to_string().contains("ann get")));
     }
 }

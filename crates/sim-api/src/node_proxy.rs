@@ -50,7 +50,11 @@ pub(crate) async fn get(
     let (node, path) = match request.kind().storage {
         "pods" => log_path(shared, request)?,
         _ => {
-            let path = format!("/{}", request.target.rest);
+            let mut path = format!("/{}", request.target.rest);
+            let query = request.query.encoded();
+            if !query.is_empty() {
+                path = format!("{path}?{query}");
+            }
             (request.target.name().to_owned(), path)
         }
     };

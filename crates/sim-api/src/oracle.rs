@@ -1,6 +1,7 @@
 //! The record of what was asked and answered, and of what should never have happened.
 
 mod moves;
+mod nulls;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -12,7 +13,7 @@ use std::{
 use jiff::Timestamp;
 use serde_json::Value;
 
-pub(crate) use self::moves::backward_moves;
+pub(crate) use self::{moves::backward_moves, nulls::written_null};
 
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,9 +45,9 @@ pub struct RequestRecord {
 pub struct Violation {
     /// Time since the server was made.
     pub at: Duration,
-    /// `namespace/name` of the pod.
+    /// `namespace/name` of the pod or other object.
     pub pod: String,
-    /// The pod's UID.
+    /// Its UID.
     pub uid: String,
     /// What happened.
     pub what: String,

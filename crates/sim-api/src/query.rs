@@ -32,6 +32,13 @@ impl Query {
         self.get(key).unwrap_or_default()
     }
 
+    /// The pairs as a query again; empty for none.
+    pub(crate) fn encoded(&self) -> String {
+        let pairs = self.0.iter();
+        let pairs = pairs.map(|(key, value)| format!("{}={}", encode(key), encode(value)));
+        pairs.collect::<Vec<_>>().join("&")
+    }
+
     /// A boolean: absent, `0` and `false` are false.
     pub(crate) fn flag(&self, key: &str) -> Result<bool, StatusError> {
         match self.get(key) {
@@ -54,6 +61,20 @@ impl Query {
             ))
         })
     }
+}
+
+/// Text as a part of a query.
+fn encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            other => encoded.push_str(&format!("%{other:02X}")),
+        }
+    }
+    encoded
 }
 
 /// Undoes percent encoding; `plus` also turns `+` into a space, as queries have it.
@@ -86,6 +107,10 @@ mod tests {
         assert_eq!(query.text("fieldSelector"), "spec.nodeName=n");
         assert_eq!(query.flag("watch"), Ok(true));
         assert_eq!(query.text("x"), "a b");
+        assert_eq!(
+            query.encoded(),
+            "fieldSelector=spec.nodeName%3Dn&watch=1&x=a%20b"
+        );
         assert!(query.number("x").is_err());
         assert!(Query::parse(Some("a=%zz")).is_err());
     }

@@ -1,5 +1,6 @@
 //! A scheduler that knows nothing of resources: pods go to the ready node that tolerates and selects
-//! them and has the fewest pods.
+//! them and has the fewest pods. Pods that claim volumes stay where they are: there are no claims here,
+//! and the real scheduler leaves a pod alone whose claim is missing.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -55,7 +56,10 @@ fn schedule(shared: &Shared, store: &mut Store) {
             && meta::text(pod, "/status/phase") == "Pending"
     });
     for pod in waiting {
-        let fitting = nodes.iter().filter(|node| fits(pod, node));
+        let missing = missing_claim(pod);
+        let fitting = nodes
+            .iter()
+            .filter(|node| missing.is_none() && fits(pod, node));
         let load = |name: &str| loads.get(name).copied().unwrap_or(0);
         let node = fitting
             .map(|node| meta::name(node))
@@ -69,9 +73,27 @@ fn schedule(shared: &Shared, store: &mut Store) {
                     tell(shared, store, pod, node);
                 }
             }
-            None => say_unschedulable(shared, store, pod, nodes.len()),
+            None => {
+                let reason = missing.map_or(String::new(), |reason| format!(": {reason}"));
+                let message = format!("0/{} nodes are available{reason}.", nodes.len());
+                say_unschedulable(shared, store, pod, &message);
+            }
         }
     }
+}
+
+/// What the scheduler says of the first volume that a claim has to be there for.
+fn missing_claim(pod: &Value) -> Option<String> {
+    meta::entries(pod, "/spec/volumes")
+        .iter()
+        .find_map(|volume| {
+            let name = match meta::text(volume, "/persistentVolumeClaim/claimName") {
+                "" if volume.get("ephemeral").is_none_or(Value::is_null) => return None,
+                "" => format!("{}-{}", meta::name(pod), meta::text(volume, "/name")),
+                name => name.to_owned(),
+            };
+            Some(format!("persistentvolumeclaim {name:?} not found"))
+        })
 }
 
 /// True for a node on which the pod may be.
@@ -137,12 +159,11 @@ fn tell(shared: &Shared, store: &mut Store, pod: &Value, node: &str) {
     );
 }
 
-fn say_unschedulable(shared: &Shared, store: &mut Store, pod: &Value, nodes: usize) {
-    let message = format!("0/{nodes} nodes are available.");
+fn say_unschedulable(shared: &Shared, store: &mut Store, pod: &Value, message: &str) {
     let mut conditions = meta::entries(pod, "/status/conditions").to_vec();
     let said = conditions
         .iter()
-        .any(|one| one["type"] == "PodScheduled" && one["message"] == message.as_str());
+        .any(|one| one["type"] == "PodScheduled" && one["message"] == message);
     if said {
         return;
     }
@@ -175,6 +196,24 @@ mod tests {
             (json!({ "key": "c", "operator": "Exists" }), false),
         ] {
             assert_eq!(tolerates(&toleration, &taint), tolerated, "{toleration}");
+        }
+    }
+
+    #[test]
+    fn a_claim_that_is_not_there_keeps_a_pod_from_every_node() {
+        for (volume, reason) in [
+            (json!({ "name": "v", "emptyDir": {} }), None),
+            (
+                json!({ "name": "v", "persistentVolumeClaim": { "claimName": "data" } }),
+                Some(r#"persistentvolumeclaim "data" not found"#),
+            ),
+            (
+                json!({ "name": "v", "ephemeral": {} }),
+                Some(r#"persistentvolumeclaim "web-v" not found"#),
+            ),
+        ] {
+            let pod = json!({ "metadata": { "name": "web" }, "spec": { "volumes": [volume] } });
+            assert_eq!(missing_claim(&pod).as_deref(), reason, "{pod}");
         }
     }
 

@@ -14,7 +14,7 @@ use crate::{
     AccessRule, Credentials, Identity, SimApiConfig, User,
     authority::{Authority, AuthorityError},
     clock::Clock,
-    kubeconfig, lifecycle, meta, scheduler, serve,
+    lifecycle, meta, scheduler, serve,
     state::Shared,
     strategy,
 };
@@ -153,7 +153,7 @@ impl SimApi {
     #[must_use]
     pub fn kubeconfig(&self, credentials: &Credentials) -> String {
         let ca = self.tls.then(|| self.ca_pem());
-        kubeconfig::text(&self.url(), ca.as_deref(), credentials)
+        credentials.kubeconfig(&self.url(), ca.as_deref())
     }
 
     /// The text of a kubeconfig with which one is that user: by a certificate that lasts a year if the

@@ -1,8 +1,8 @@
 //! What all tasks of a server share.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 
 use crate::{
     SimApiConfig, access::Access, authority::Authority, clock::Clock, dice::Dice, fault::Faults,
@@ -16,6 +16,8 @@ pub(crate) struct Shared {
     dice: Mutex<Dice>,
     access: Mutex<Access>,
     oracle: Mutex<Oracle>,
+    /// When the server came back, if it was away.
+    back_since: Mutex<Option<Instant>>,
     pub(crate) faults: Faults,
     pub(crate) clock: Clock,
     pub(crate) authority: Authority,
@@ -32,6 +34,7 @@ impl Shared {
             dice: Mutex::new(Dice::new(config.seed)),
             access: Mutex::new(Access::new(config.seed)),
             oracle: Mutex::new(Oracle::new(config.remembered_requests)),
+            back_since: Mutex::new(None),
             faults: Faults::new(config.seed),
             clock: Clock::new(config.start),
             authority,
@@ -76,6 +79,21 @@ impl Shared {
 
     pub(crate) fn access(&self) -> MutexGuard<'_, Access> {
         lock(&self.access)
+    }
+
+    /// Notes that the server came back.
+    pub(crate) fn came_back(&self) {
+        *lock(&self.back_since) = Some(Instant::now());
+    }
+
+    /// The pods that the server relates to nodes by now.
+    pub(crate) fn related_pods(&self) -> Vec<Arc<serde_json::Value>> {
+        let delay = self.config().relations_after;
+        let since = *lock(&self.back_since);
+        if since.is_some_and(|since| since.elapsed() < delay) {
+            return Vec::new();
+        }
+        self.with_store(|store| store.list("pods", None))
     }
 
     pub(crate) fn oracle(&self) -> MutexGuard<'_, Oracle> {

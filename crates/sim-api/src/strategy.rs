@@ -39,7 +39,10 @@ pub(crate) fn before_create(
 ) -> Result<(), StatusError> {
     match kind.storage {
         "pods" => pod::before_create(kind, object, context)?,
-        "nodes" => node::before_create(object, context),
+        "nodes" => {
+            node::before_create(object, context);
+            node::as_kept(object);
+        }
         "secrets" => secret::before_create(object),
         "services" => service::before_create(object, context),
         "namespaces" => namespace::before_create(object),
@@ -91,6 +94,7 @@ pub(crate) fn before_update(
             return Ok(());
         }
         ("secrets", "") => secret::before_update(old, new),
+        ("nodes", _) => node::as_kept(new),
         _ => {}
     }
     if ["configmaps", "secrets"].contains(&kind.storage) {

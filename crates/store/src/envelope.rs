@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{Stored, checksum::crc64};
 
-const MAGIC: &str = "rubelet-record";
+pub(crate) const MAGIC: &str = "rubelet-record";
 
 /// What is wrong with a record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,6 +52,15 @@ pub enum Damage {
         /// Why.
         why: String,
     },
+    /// It is encrypted with another key, or encrypted where no key is used.
+    #[error("it is encrypted with a key that this node does not have")]
+    OtherKey,
+    /// The key is right, but the record was changed, or made for another place.
+    #[error("it was changed, or is the record of something else")]
+    NotAuthentic,
+    /// It is not encrypted where all records are.
+    #[error("it is not encrypted")]
+    NotEncrypted,
     /// The checksum holds, but the value is not of the type: a mistake of the release that wrote
     /// it.
     #[error("its value is not valid: {0}")]
@@ -95,6 +104,11 @@ pub(crate) fn open<T: Stored>(bytes: &[u8]) -> Result<T, Damage> {
     if header != format!("{MAGIC} {kind} {version} {expected:016x}") {
         return Err(Damage::Form("its first line was changed"));
     }
+    decode(kind, version, json)
+}
+
+/// The value of a record whose bytes are whole.
+pub(crate) fn decode<T: Stored>(kind: &str, version: usize, json: &str) -> Result<T, Damage> {
     if kind != T::KIND {
         return Err(Damage::Kind {
             found: kind.to_owned(),

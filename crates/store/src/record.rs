@@ -1,16 +1,16 @@
 //! One record: where it is, and how it is read, written and removed.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Write},
+    fs, io,
     marker::PhantomData,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
 use crate::{
     Stored,
     envelope::{self, Damage},
+    replace::{directory, replace, sync_dir},
+    seal::{self, Seal},
 };
 
 /// A record at a place. The folder must exist. One owner at a time: two that save the same record
@@ -18,6 +18,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Record<T> {
     path: PathBuf,
+    seal: Option<Seal>,
     kind: PhantomData<fn() -> T>,
 }
 
@@ -117,7 +118,18 @@ impl<T: Stored> Record<T> {
         );
         Self {
             path,
+            seal: None,
             kind: PhantomData,
+        }
+    }
+
+    /// The same record, encrypted. One that is not, or is encrypted with another key or for
+    /// another place, counts as damaged.
+    #[must_use]
+    pub fn sealed(self, seal: Seal) -> Self {
+        Self {
+            seal: Some(seal),
+            ..self
         }
     }
 
@@ -142,7 +154,11 @@ impl<T: Stored> Record<T> {
                 });
             }
         };
-        match envelope::open(&bytes) {
+        let opened = match &self.seal {
+            Some(seal) => seal::open(&bytes, seal),
+            None => envelope::open(&bytes),
+        };
+        match opened {
             Ok(value) => Ok(Loaded::Valid(value)),
             Err(why) => self.quarantine(why),
         }
@@ -153,7 +169,7 @@ impl<T: Stored> Record<T> {
             .map(|number| self.sibling("", &format!(".corrupt-{number}")))
             .find(|path| fs::symlink_metadata(path).is_err())
             .expect("a folder can't hold so many files");
-        match fs::rename(&self.path, &to).and_then(|()| sync_dir(self.dir())) {
+        match fs::rename(&self.path, &to).and_then(|()| sync_dir(directory(&self.path))) {
             Ok(()) => Ok(Loaded::Quarantined { moved_to: to, why }),
             Err(source) => Err(LoadError::Quarantine {
                 path: self.path.clone(),
@@ -170,27 +186,26 @@ impl<T: Stored> Record<T> {
     /// # Errors
     /// See [`SaveError`]; the old value stays.
     pub fn save(&self, value: &T) -> Result<Saved, SaveError> {
-        let bytes = envelope::seal(value).map_err(|source| SaveError::Encode {
+        let encode = |source| SaveError::Encode {
             path: self.path.clone(),
             source,
-        })?;
-        if fs::read(&self.path).is_ok_and(|old| old == bytes) {
-            return Ok(Saved::Unchanged);
-        }
-        let disk = |step| {
-            let path = self.path.clone();
-            move |source| SaveError::Disk { path, step, source }
         };
-        let temporary = self.temporary();
-        let written = write_synced(&temporary, &bytes).map_err(disk("write"));
-        let renamed =
-            written.and_then(|()| fs::rename(&temporary, &self.path).map_err(disk("replace")));
-        if let Err(error) = renamed {
-            // On a full disk each byte counts; what is left behind is overwritten next time.
-            let _ = fs::remove_file(&temporary);
-            return Err(error);
-        }
-        sync_dir(self.dir()).map_err(disk("flush the folder of"))?;
+        let old = fs::read(&self.path).ok();
+        let bytes = match &self.seal {
+            None => envelope::seal(value).map(Some),
+            Some(seal) => seal::seal(value, seal, old.as_deref()),
+        };
+        let Some(bytes) = bytes
+            .map_err(encode)?
+            .filter(|new| old.as_ref() != Some(new))
+        else {
+            return Ok(Saved::Unchanged);
+        };
+        replace(&self.path, &self.temporary(), &bytes).map_err(|error| SaveError::Disk {
+            path: self.path.clone(),
+            step: error.step,
+            source: error.source,
+        })?;
         Ok(Saved::Written)
     }
 
@@ -206,7 +221,7 @@ impl<T: Stored> Record<T> {
                 Err(source) => return Err(RemoveError { path, source }),
             }
         }
-        match sync_dir(self.dir()) {
+        match sync_dir(directory(&self.path)) {
             Ok(()) => Ok(()),
             // Without the folder there is no record in it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -214,13 +229,6 @@ impl<T: Stored> Record<T> {
                 path: self.path.clone(),
                 source,
             }),
-        }
-    }
-
-    fn dir(&self) -> &Path {
-        match self.path.parent() {
-            Some(dir) if !dir.as_os_str().is_empty() => dir,
-            _ => Path::new("."),
         }
     }
 
@@ -234,19 +242,4 @@ impl<T: Stored> Record<T> {
         name.push(suffix);
         self.path.with_file_name(name)
     }
-}
-
-fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
-fn sync_dir(dir: &Path) -> io::Result<()> {
-    File::open(dir)?.sync_all()
 }

@@ -1,75 +1,57 @@
-//! A cluster for one node: the model API server on a port of 127.0.0.1, with TLS and a scheduler, and
-//! the files that an agent and kubectl need to talk to it.
+//! A cluster for one node: an API server on a port of 127.0.0.1, and the files that an agent and kubectl
+//! need to talk to it.
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
-use sim_api::{Credentials, SimApi, SimApiConfig, User};
+use anyhow::{Context, Result, bail};
+use sim_api::{Credentials, User};
 use tempfile::TempDir;
-use tokio::runtime::Runtime;
 
 use crate::agent::{AgentBuilder, free_port};
+use crate::api_server::ApiServer;
 
-/// How long certificates last.
-const LIFETIME: Duration = Duration::from_secs(24 * 3600);
-/// The token of a node that has no certificate yet.
-const BOOTSTRAP_TOKEN: &str = "abcdef.0123456789abcdef";
-
-/// A model API server and its files.
+/// An API server and its files.
 pub struct Cluster {
-    // Dropped before the runtime that it runs on.
-    api: SimApi,
+    api: ApiServer,
     files: TempDir,
     node_ip: IpAddr,
-    runtime: Runtime,
 }
 
 impl Cluster {
-    /// Starts one.
+    /// Starts one with the API server that the environment asks for.
+    ///
+    /// # Errors
+    /// When the server does not start, or a file can't be written.
+    pub fn start() -> Result<Self> {
+        Self::with(ApiServer::start()?)
+    }
+
+    /// Starts one with the model API server, whatever the environment asks for.
     ///
     /// # Errors
     /// When no port is free, or a file can't be written.
-    pub fn start() -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()?;
-        let config = SimApiConfig {
-            tls: true,
-            authenticate: true,
-            service_account_volumes: true,
-            ..SimApiConfig::default()
-        };
-        let api = runtime.block_on(SimApi::start(config))?;
-        api.add_token(
-            BOOTSTRAP_TOKEN,
-            User::new("system:bootstrap:abcdef", &["system:bootstrappers"]),
-        );
+    pub fn start_model() -> Result<Self> {
+        Self::with(ApiServer::start_model()?)
+    }
+
+    fn with(api: ApiServer) -> Result<Self> {
         let cluster = Self {
             api,
             files: tempfile::tempdir()?,
             node_ip: outward_address(),
-            runtime,
         };
         std::fs::write(cluster.path("ca.crt"), cluster.api.ca_pem())?;
-        let admin = cluster.api.client_certificate(&User::admin(), LIFETIME)?;
+        let admin = cluster.api.client_certificate(&User::admin())?;
         cluster.kubeconfig("admin", &Credentials::Certificate(admin))?;
-        let bootstrap = Credentials::Token(BOOTSTRAP_TOKEN.to_owned());
-        cluster.kubeconfig("bootstrap", &bootstrap)?;
+        cluster.kubeconfig("bootstrap", &cluster.api.bootstrap_credentials())?;
         Ok(cluster)
     }
 
     /// The server.
     #[must_use]
-    pub fn api(&self) -> &SimApi {
+    pub fn api(&self) -> &ApiServer {
         &self.api
-    }
-
-    /// Runs something of the server's that waits.
-    pub fn wait<T>(&self, what: impl Future<Output = T>) -> T {
-        self.runtime.block_on(what)
     }
 
     /// The kubeconfig of an administrator.
@@ -103,7 +85,7 @@ impl Cluster {
     /// When a file can't be written.
     pub fn join(&self, builder: AgentBuilder, node_name: &str) -> Result<AgentBuilder> {
         let user = User::node(node_name);
-        let identity = self.api.client_certificate(&user, LIFETIME)?;
+        let identity = self.api.client_certificate(&user)?;
         self.kubeconfig("node", &Credentials::Certificate(identity))?;
         let builder = self.prepare(builder, node_name)?;
         Ok(builder.flag(flag("kubeconfig", &self.path("node.kubeconfig"))))
@@ -121,12 +103,15 @@ impl Cluster {
 
     fn prepare(&self, builder: AgentBuilder, node_name: &str) -> Result<AgentBuilder> {
         let ip = self.node_ip.to_string();
-        let serving = self.api.server_certificate(&[&ip, node_name], LIFETIME)?;
+        let serving = self.api.server_certificate(&[&ip, node_name])?;
         std::fs::write(self.path("serving.crt"), serving.certificate_pem)?;
         std::fs::write(self.path("serving.key"), serving.key_pem)?;
         let text = |name: &str| self.path(name).display().to_string();
         let client_ca = serde_json::json!({ "x509": { "clientCAFile": text("ca.crt") } });
+        // No pod brings a network here.
+        let network = serde_json::json!({ "network": "bridge" });
         Ok(builder
+            .own_option("runtime", network)
             .node_name(node_name)
             .config("address", ip)
             // Another test of this machine may have the usual one.
@@ -153,11 +138,11 @@ impl Cluster {
     /// # Errors
     /// When it has; with all that was seen.
     pub fn no_violations(&self) -> Result<()> {
-        let seen = self.api.violations();
-        if seen.is_empty() {
-            return Ok(());
+        let seen = self.api.violations()?;
+        if !seen.is_empty() {
+            bail!("the node did what no node may:\n{}", seen.join("\n"));
         }
-        Err(anyhow!("the node did what no node may: {seen:#?}"))
+        Ok(())
     }
 }
 

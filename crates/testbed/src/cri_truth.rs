@@ -170,6 +170,22 @@ impl CriTruth {
         Ok(all.pop())
     }
 
+    /// When a container was started, in nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// When the runtime can't be asked, or the container was not started.
+    pub fn started_at(&self, id: &str) -> Result<i64> {
+        let request = v1::ContainerStatusRequest {
+            container_id: id.to_owned(),
+            verbose: false,
+        };
+        let status = self.ask(|| self.client.container_status(request.clone()))?;
+        let started_at = status.status.map(|status| status.started_at);
+        started_at
+            .filter(|at| *at > 0)
+            .with_context(|| format!("the container {id} was not started"))
+    }
+
     /// The process id of container `id`'s first process, as the host sees it.
     ///
     /// # Errors
@@ -227,6 +243,18 @@ impl CriTruth {
             .into_iter()
             .flat_map(|image| image.repo_tags)
             .collect())
+    }
+
+    /// How many images have neither a tag nor a digest by which a registry knows them.
+    ///
+    /// # Errors
+    /// When the runtime doesn't answer.
+    pub fn images_without_name(&self) -> Result<usize> {
+        let request = v1::ListImagesRequest::default();
+        let listed = self.ask(|| self.client.list_images(request.clone()))?;
+        let mut images = listed.images;
+        images.retain(|image| image.repo_tags.is_empty() && image.repo_digests.is_empty());
+        Ok(images.len())
     }
 
     /// Asks a question that changes nothing; once more when the runtime was restarted since the

@@ -24,8 +24,6 @@ const ROOT: &str = "rt";
 const RUN: &str = "r";
 /// The socket below [`RUN`] on which the CRI is served.
 const SOCKET: &str = "cri.sock";
-/// A subnet outside of those that instances get.
-const WIDE_SUBNET: &str = "10.89.0.0/21";
 const CNI_CONFIGURATION: &str = "cni/conf";
 /// The cgroup of the supervisors, below that of the instance.
 const SHIMS: &str = "shims";
@@ -86,10 +84,12 @@ impl Embedded {
     }
 
     /// The same with addresses for 1000 pods, which nobody else on this machine may use meanwhile.
-    #[must_use]
-    pub fn with_wide_subnet(mut self) -> Self {
-        self.subnet = WIDE_SUBNET.into();
-        self
+    ///
+    /// # Errors
+    /// When no such range is free.
+    pub fn with_wide_subnet(mut self) -> Result<Self> {
+        self.subnet = Scratch::wide_subnet()?;
+        Ok(self)
     }
 
     /// The private folder and name of this instance.

@@ -33,7 +33,7 @@ impl Response {
 /// # Errors
 /// When there is no server, it is silent for half a minute, or its answer isn't HTTP.
 pub fn get_unix(socket: &Path, path: &str) -> Result<Response> {
-    get(connect(socket)?, "localhost", path)
+    request(connect(socket)?, "localhost", "GET", path, None)
 }
 
 /// A request with a body, such as a PATCH, to the server behind the unix socket `socket`.
@@ -47,16 +47,26 @@ pub fn send_unix(
     content_type: &str,
     body: &str,
 ) -> Result<Response> {
-    let head = format!(
-        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
-         Content-Type: {content_type}\r\nContent-Length: {}\r\n\r\n",
-        body.len()
-    );
-    ask(
-        connect(socket)?,
-        &format!("{method} {path}"),
-        &(head + body),
-    )
+    let content = Some((content_type, body));
+    request(connect(socket)?, "localhost", method, path, content)
+}
+
+/// One request on a connection that is there, with a body and its type if there is one.
+pub(crate) fn request(
+    stream: impl Read + Write,
+    host: &str,
+    method: &str,
+    path: &str,
+    content: Option<(&str, &str)>,
+) -> Result<Response> {
+    let mut text = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
+    if let Some((content_type, body)) = content {
+        let length = body.len();
+        text += &format!("Content-Type: {content_type}\r\nContent-Length: {length}\r\n");
+    }
+    text += "\r\n";
+    text += content.map_or("", |(_, body)| body);
+    ask(stream, &format!("{method} {path}"), &text)
 }
 
 fn connect(socket: &Path) -> Result<UnixStream> {
@@ -74,12 +84,7 @@ pub fn get_tcp(address: &str, path: &str) -> Result<Response> {
     let stream =
         TcpStream::connect(address).with_context(|| format!("cannot connect to {address}"))?;
     stream.set_read_timeout(Some(SILENCE))?;
-    get(stream, address, path)
-}
-
-fn get(stream: impl Read + Write, host: &str, path: &str) -> Result<Response> {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-    ask(stream, &format!("GET {path}"), &request)
+    request(stream, address, "GET", path, None)
 }
 
 fn ask(mut stream: impl Read + Write, what: &str, request: &str) -> Result<Response> {

@@ -12,7 +12,7 @@ pub(crate) use archive::architecture;
 use serde_json::{Value, json};
 
 use crate::packages::BUSYBOX;
-use crate::{Containerd, wait};
+use crate::{Containerd, TestRuntime, wait};
 
 /// A shell and some 270 small programs, linked in `/bin`; runs as root.
 pub const BUSYBOX_IMAGE: &str = "localhost/rubelet/busybox:1";
@@ -20,6 +20,10 @@ pub const BUSYBOX_IMAGE: &str = "localhost/rubelet/busybox:1";
 pub const NUMERIC_USER: &str = "localhost/rubelet/busybox-uid:1";
 /// The same, with the user named `app`, which `/etc/passwd` gives the number 1000.
 pub const NAMED_USER: &str = "localhost/rubelet/busybox-user:1";
+/// The same; it declares as volumes `/data`, which has a file `seed` of the user 1000, `/links/run/cache`,
+/// where `/links/run` is a link to `/run`, `/links/guarded`, a link to `/guarded`, and `/missing/deep`,
+/// which it does not have.
+pub const VOLUMES: &str = "localhost/rubelet/volumes:1";
 /// The sandbox container: one process that waits, and ends at SIGTERM.
 pub const PAUSE: &str = "localhost/rubelet/pause:1";
 
@@ -32,11 +36,49 @@ const PAUSE_SCRIPT: &str =
     "trap 'exit 0' TERM INT; exec 3<>/pause; while :; do read -r line <&3; done";
 
 /// An image's name and the `config` part of its configuration.
-pub(crate) type Image = (&'static str, Value);
+pub(crate) type Image = (String, Value);
 
-fn images() -> [Image; 4] {
+/// Volumes that no image may have: at the kernel's file systems, or at links to them.
+pub const HOSTILE_VOLUMES: [&str; 10] = [
+    "/sys",
+    "/sys/fs/cgroup",
+    "/proc/self",
+    "/dev/shm",
+    "/links/sys",
+    "/links/sys/kernel",
+    "/links/proc",
+    "/links/up/sys",
+    "/links/deep/er/sys/fs",
+    "/links/chain",
+];
+
+/// The same as [`BUSYBOX_IMAGE`], with one of [`HOSTILE_VOLUMES`] as its volume.
+#[must_use]
+pub fn with_volume(volume: &str) -> String {
+    let name = volume.trim_start_matches('/').replace('/', "-");
+    format!("localhost/rubelet/volume-{name}:1")
+}
+
+fn images() -> Vec<Image> {
     let env = json!(["PATH=/bin"]);
-    [
+    let with = |volumes: &[&str]| {
+        let volumes: serde_json::Map<String, Value> = volumes
+            .iter()
+            .map(|path| ((*path).to_owned(), json!({})))
+            .collect();
+        json!({ "Env": env, "Cmd": ["sh"], "Volumes": volumes })
+    };
+    let hostile = HOSTILE_VOLUMES.map(|volume| (with_volume(volume), with(&[volume])));
+    let usual = [
+        (
+            VOLUMES,
+            with(&[
+                "/data",
+                "/links/run/cache",
+                "/links/guarded",
+                "/missing/deep",
+            ]),
+        ),
         (BUSYBOX_IMAGE, json!({ "Env": env, "Cmd": ["sh"] })),
         (
             NUMERIC_USER,
@@ -50,7 +92,9 @@ fn images() -> [Image; 4] {
             PAUSE,
             json!({ "Env": env, "Entrypoint": ["/bin/sh", "-c", PAUSE_SCRIPT] }),
         ),
-    ]
+    ];
+    let usual = usual.map(|(name, config)| (name.to_owned(), config));
+    usual.into_iter().chain(hostile).collect()
 }
 
 /// Writes all images into one archive in the OCI layout, as `ctr images import` reads it.
@@ -71,6 +115,42 @@ fn archive_of(images: &[Image]) -> Result<Vec<u8>> {
 /// says something else.
 pub(crate) fn archive_with_note(image: Image, note: &str) -> Result<Vec<u8>> {
     archive::build(&layer::build(Path::new(BUSYBOX), Some(note))?, &[image])
+}
+
+/// Puts one more image into a runtime, which no other has a layer of; it has no name if `name` is empty.
+/// On the embedded runtime, and on containerd, which is told to forget the name.
+///
+/// # Errors
+/// When it can't be built or loaded.
+pub fn load_one(runtime: &TestRuntime, name: &str, note: &str) -> Result<()> {
+    let path = runtime.scratch().dir().join("one.tar");
+    let image = |name: &str| (name.to_owned(), json!({ "Cmd": ["sh"] }));
+    let write = |name: &str| -> Result<()> {
+        let archive = archive_with_note(image(name), note)?;
+        std::fs::write(&path, archive).with_context(|| format!("cannot write {}", path.display()))
+    };
+    let file = path.display().to_string();
+    match runtime {
+        TestRuntime::Embedded(runtime) => {
+            write(name)?;
+            runtime.image(&["load", &file])?;
+        }
+        TestRuntime::Containerd(containerd) => {
+            const FORGOTTEN: &str = "localhost/rubelet/forgotten:1";
+            let known_as = if name.is_empty() { FORGOTTEN } else { name };
+            write(known_as)?;
+            containerd.ctr(&["images", "import", &file])?;
+            let truth = containerd.truth()?;
+            wait::until("the CRI service knows the image", NOTICE_TIMEOUT, || {
+                let names = truth.image_names()?;
+                Ok(names.iter().any(|one| one == known_as).then_some(()))
+            })?;
+            if name.is_empty() {
+                containerd.ctr(&["images", "rm", FORGOTTEN])?;
+            }
+        }
+    }
+    Ok(std::fs::remove_file(&path)?)
 }
 
 /// Imports all images and waits until the CRI service knows them.

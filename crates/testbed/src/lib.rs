@@ -14,13 +14,15 @@
 //! - [`TestRuntime`] is the one of both that the environment asks for
 //! - [`Agent`] is one `rubelet run` on it
 //! - [`Node`] is both together, for tests of pods; [`manifest`] makes pods and [`status`] reads them
-//! - [`Cluster`] is a model API server that an agent can join
+//! - [`Cluster`] is what an agent can join: a model API server, or a control plane of real programs
+//!   ([`api_server`])
 //! - [`Registry`] serves an image to be pulled
 //! - [`Vm`] is a virtual machine with cgroup version 2
 //! - [`CriTruth`] counts what the runtime itself knows
 //! - [`leftovers`] tells what is still there after the end
 
 pub mod agent;
+pub mod api_server;
 pub mod cleanup;
 pub mod clock;
 pub mod cluster;
@@ -39,6 +41,7 @@ pub mod registry;
 mod report;
 pub mod runtime;
 pub mod scratch;
+pub mod sockets32;
 pub mod status;
 #[cfg(target_arch = "x86_64")]
 pub mod steps;
@@ -48,6 +51,7 @@ pub mod vm;
 pub mod wait;
 
 pub use agent::Agent;
+pub use api_server::ApiServer;
 pub use cleanup::leftovers;
 pub use cluster::Cluster;
 pub use containerd::Containerd;

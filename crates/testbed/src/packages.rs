@@ -14,10 +14,11 @@ use crate::command::stdout_of;
 use crate::scratch::lock::HostLock;
 
 /// What is installed on the host, by Debian package name.
-pub const NEEDED: [&str; 7] = [
+pub const NEEDED: [&str; 8] = [
     "busybox-static",
     "containernetworking-plugins",
     "crun",
+    "dbus-daemon",
     "iproute2",
     "iptables",
     "nftables",

@@ -55,23 +55,38 @@ pub fn cpu_time(pid: u32) -> Option<Duration> {
 /// Memory of process `pid` that is in RAM now (`VmRSS`), in bytes.
 #[must_use]
 pub fn rss_bytes(pid: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
+    in_bytes(&read(pid, "status")?, "VmRSS:")
+}
+
+/// The most memory of process `pid` that was in RAM at a time (`VmHWM`), in bytes.
+#[must_use]
+pub fn peak_rss_bytes(pid: u32) -> Option<u64> {
+    in_bytes(&read(pid, "status")?, "VmHWM:")
+}
+
+/// Memory of process `pid` in which what it shares counts in equal parts for all who share it
+/// (`Pss`), in bytes.
+#[must_use]
+pub fn pss_bytes(pid: u32) -> Option<u64> {
+    in_bytes(&read(pid, "smaps_rollup")?, "Pss:")
 }
 
 /// Memory of process `pid` that no other process has a part in, in bytes.
 #[must_use]
 pub fn private_bytes(pid: u32) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-    let kib = |name: &str| -> Option<u64> {
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim().strip_suffix("kB")?.trim().parse().ok()
-    };
-    Some((kib("Private_Clean:")? + kib("Private_Dirty:")?) * 1024)
+    let text = read(pid, "smaps_rollup")?;
+    Some(in_bytes(&text, "Private_Clean:")? + in_bytes(&text, "Private_Dirty:")?)
+}
+
+fn read(pid: u32, file: &str) -> Option<String> {
+    std::fs::read_to_string(format!("/proc/{pid}/{file}")).ok()
+}
+
+/// The size behind a name, which the kernel tells in units of 1024 bytes.
+fn in_bytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
 }
 
 /// Follows process `pid`: a thread whose value is the wall time at which it ended.

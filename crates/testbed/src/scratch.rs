@@ -3,6 +3,7 @@
 pub mod host_before;
 pub mod lock;
 pub mod owner;
+mod subnets;
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -28,8 +29,12 @@ pub(crate) const BRIDGE_PREFIX: &str = "rblt";
 /// The folder in which runtimes look for `hosts.toml` files of registries.
 pub(crate) const REGISTRY_HOSTS: &str = "certs.d";
 
+/// Where the ports of instances begin.
+const FIRST_PORT: u16 = 20_000;
+
 const OWNER_FILE: &str = "owner";
 const OCTET_FILE: &str = "octet";
+const SUBNET_FILE: &str = "subnet";
 
 /// One private folder. It is not removed when this value is dropped: see [`crate::cleanup`].
 #[derive(Debug, Clone)]
@@ -37,6 +42,7 @@ pub struct Scratch {
     dir: PathBuf,
     tag: String,
     octet: u8,
+    subnet: String,
 }
 
 impl Scratch {
@@ -46,7 +52,8 @@ impl Scratch {
     /// When the folder can't be made, or no subnet is free.
     pub fn create(_lock: &HostLock) -> Result<Self> {
         let live = all()?;
-        let octet = free_octet(&live)?;
+        let taken: Vec<u8> = live.iter().map(|other| other.octet).collect();
+        let (subnet, octet) = subnets::free(&taken)?;
         let before = HostBefore::of_first(&live)?;
         let dir = tempfile::Builder::new()
             .prefix(PREFIX)
@@ -60,9 +67,11 @@ impl Scratch {
             tag: tag_of(&dir),
             dir,
             octet,
+            subnet: subnet.to_string(),
         };
         scratch.write(OWNER_FILE, &Owner::me()?.to_string())?;
         scratch.write(OCTET_FILE, &octet.to_string())?;
+        scratch.write(SUBNET_FILE, &scratch.subnet)?;
         scratch.write(host_before::FILE, &before.to_text())?;
         Ok(scratch)
     }
@@ -97,10 +106,31 @@ impl Scratch {
         format!("{}-{}", self.bridge(), self.tag)
     }
 
-    /// The subnet of this instance's pods.
+    /// The subnet of this instance's pods, of 254 addresses.
     #[must_use]
     pub fn subnet(&self) -> String {
-        format!("10.88.{}.0/24", self.octet)
+        self.subnet.clone()
+    }
+
+    /// How all addresses of the instance's pods begin: `10.215.3.`.
+    #[must_use]
+    pub fn address_prefix(&self) -> &str {
+        self.subnet.strip_suffix("0/24").unwrap_or(&self.subnet)
+    }
+
+    /// A subnet of 2046 addresses that nothing on this machine uses now.
+    ///
+    /// # Errors
+    /// When none is free.
+    pub fn wide_subnet() -> Result<String> {
+        Ok(subnets::free_wide()?.to_string())
+    }
+
+    /// One of ten ports that no other instance has, below those that the kernel gives to connections; `number`
+    /// is less than 10.
+    #[must_use]
+    pub(crate) fn port(&self, number: u16) -> u16 {
+        FIRST_PORT + u16::from(self.octet) * 10 + number % 10
     }
 
     /// A command whose process, with all its children, is known as one of this instance.
@@ -134,6 +164,7 @@ impl Scratch {
             dir: Path::new(PARENT).join(tag),
             tag: tag.to_owned(),
             octet: 0,
+            subnet: String::new(),
         }
     }
 
@@ -165,10 +196,12 @@ impl Scratch {
             .ok()
             .and_then(|text| text.trim().parse().ok())
             .unwrap_or(0);
+        let subnet = std::fs::read_to_string(dir.join(SUBNET_FILE)).unwrap_or_default();
         Self {
             tag: tag_of(&dir),
             dir,
             octet,
+            subnet,
         }
     }
 }
@@ -192,15 +225,4 @@ fn tag_of(dir: &Path) -> String {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned()
-}
-
-/// The lowest third byte of 10.88.x.0 that no instance has and no address of this host is in.
-fn free_octet(live: &[Scratch]) -> Result<u8> {
-    let local = std::fs::read_to_string("/proc/net/fib_trie").unwrap_or_default();
-    (1..=250)
-        .find(|octet| {
-            live.iter().all(|other| other.octet != *octet)
-                && !local.contains(&format!("10.88.{octet}."))
-        })
-        .context("all 250 subnets of the test bed are in use; are old instances still running?")
 }

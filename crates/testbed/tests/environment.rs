@@ -166,7 +166,9 @@ fn variables_hold_requests_and_limits_in_units_of_the_divisor() -> Result<()> {
         let rest = line.strip_prefix("MemTotal:")?;
         rest.trim().strip_suffix(" kB")
     });
-    let total = total.context("the kernel tells the memory")?;
+    let total: u64 = total.context("the kernel tells the memory")?.parse()?;
+    // Of it pods may use all but the default threshold of eviction, 100 MiB.
+    let allocatable = total - 100 * 1024;
     assert_eq!(
         variables(&node, "resources", &env, &json!({}))?,
         [
@@ -179,11 +181,11 @@ fn variables_hold_requests_and_limits_in_units_of_the_divisor() -> Result<()> {
             "T_G=68".to_owned(),
             "T_H=32768".to_owned(),
             format!("T_I={cpus}"),
-            format!("T_J={total}"),
+            format!("T_J={allocatable}"),
             "T_K=0".to_owned(),
             "T_L=0".to_owned(),
         ],
-        "without a limit, the node's capacity counts"
+        "without a limit, the node's allocatable counts"
     );
     Ok(())
 }

@@ -323,7 +323,8 @@ fn safe_sysctls_are_set_and_unsafe_ones_are_refused() -> Result<()> {
     );
     assert_eq!(node.containers("sysctl-unsafe")?, [], "nothing was made");
     let seen = node.pod("sysctl-unsafe")?.context("the pod is shown")?;
-    assert_eq!(seen["status"]["phase"], "Pending");
+    assert_eq!(seen["status"]["phase"], "Failed");
+    assert_eq!(seen["status"]["reason"], "SysctlForbidden");
     Ok(())
 }
 

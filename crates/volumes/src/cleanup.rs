@@ -92,45 +92,81 @@ impl std::error::Error for CleanupError {}
 /// # Errors
 /// All that is in the way. Nothing is deleted as long as something is mounted.
 pub fn cleanup(dirs: &PodDirs) -> Result<(), CleanupError> {
-    let failed = |problems| CleanupError {
-        uid: dirs.uid().to_owned(),
-        problems,
+    let Some(pod) = unmounted(dirs)? else {
+        return Ok(());
     };
-    let look = |path: &Path, source| {
-        let path = path.to_owned();
-        failed(vec![CleanupProblem::Look { path, source }])
+    let look = |path: &Path, source| look(dirs, path, source);
+    let mut problems =
+        remove_contents(&pod.path, &pod.fd).map_err(|error| look(&pod.path, error))?;
+    if problems.is_empty() {
+        let parent = open_dir(&pod.pods).map_err(|error| look(&pod.pods, error))?;
+        let name = OsStr::new(dirs.uid());
+        problems = tree(parent.as_fd(), &pod.pods, name, Limits::FOLDERS);
+    }
+    outcome(dirs, problems)
+}
+
+/// Unmounts and removes the volumes of a pod that has ended. Its other files stay until it is deleted.
+/// No container of the pod may run any more. Nothing there is a success.
+///
+/// # Errors
+/// All that is in the way. Nothing is deleted as long as something is mounted.
+pub fn remove_volumes(dirs: &PodDirs) -> Result<(), CleanupError> {
+    let Some(pod) = unmounted(dirs)? else {
+        return Ok(());
     };
+    let removed = remove_own_volumes(&pod.path, &pod.fd);
+    let mut problems = removed.map_err(|error| look(dirs, &pod.path, error))?;
+    let name = OsStr::new(SUB_PATHS);
+    problems.extend(tree(pod.fd.as_fd(), &pod.path, name, SUB_PATH_LIMITS));
+    outcome(dirs, problems)
+}
+
+/// A pod's folder in which nothing is mounted any more.
+struct UnmountedPod {
+    pods: PathBuf,
+    path: PathBuf,
+    fd: File,
+}
+
+/// Unmounts all that Rubelet mounted for a pod; `None`: it has no folder.
+fn unmounted(dirs: &PodDirs) -> Result<Option<UnmountedPod>, CleanupError> {
     let pods = match dirs.pods().canonicalize() {
         Ok(pods) => pods,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(look(dirs.pods(), error)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(look(dirs, dirs.pods(), error)),
     };
-    let pod = pods.join(dirs.uid());
-    let pod_fd = match open_dir(&pod) {
+    let path = pods.join(dirs.uid());
+    let fd = match open_dir(&path) {
         Ok(fd) => fd,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(look(&pod, error)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(look(dirs, &path, error)),
     };
-    let problems = unmount_all(&pod);
+    let problems = unmount_all(&path);
     if !problems.is_empty() {
-        return Err(failed(problems));
+        return Err(failed(dirs, problems));
     }
-    let mut problems = remove_contents(&pod, &pod_fd).map_err(|error| look(&pod, error))?;
-    if problems.is_empty() {
-        let parent = open_dir(&pods).map_err(|error| look(&pods, error))?;
-        problems = tree(
-            parent.as_fd(),
-            &pods,
-            OsStr::new(dirs.uid()),
-            Limits::FOLDERS,
-        );
+    Ok(Some(UnmountedPod { pods, path, fd }))
+}
+
+fn failed(dirs: &PodDirs, problems: Vec<CleanupProblem>) -> CleanupError {
+    CleanupError {
+        uid: dirs.uid().to_owned(),
+        problems,
     }
+}
+
+fn look(dirs: &PodDirs, path: &Path, source: io::Error) -> CleanupError {
+    let path = path.to_owned();
+    failed(dirs, vec![CleanupProblem::Look { path, source }])
+}
+
+fn outcome(dirs: &PodDirs, problems: Vec<RemoveProblem>) -> Result<(), CleanupError> {
     if problems.is_empty() {
         return Ok(());
     }
-    Err(failed(
-        problems.into_iter().map(CleanupProblem::Remove).collect(),
-    ))
+    let problems = problems.into_iter().map(CleanupProblem::Remove);
+    Err(failed(dirs, problems.collect()))
 }
 
 /// Unmounts what is mounted in the places where Rubelet mounts. Anything else may be another
@@ -160,23 +196,31 @@ fn unmount_all(pod: &Path) -> Vec<CleanupProblem> {
     problems
 }
 
+/// In volume-subpaths/VOLUME/CONTAINER lie files and folders to mount on, all empty.
+const SUB_PATH_LIMITS: Limits = Limits {
+    files: true,
+    depth: 3,
+};
+
+/// Removes the volumes of Rubelet's own plugins, with all that is in them.
+fn remove_own_volumes(pod: &Path, fd: &File) -> io::Result<Vec<RemoveProblem>> {
+    // The markers go first: a volume that is half removed must not count as complete.
+    let mut problems = tree(fd.as_fd(), pod, OsStr::new(PLUGINS), Limits::ALL);
+    for plugin in own_plugins() {
+        problems.extend(remove_volumes_of(pod, fd, plugin)?);
+    }
+    Ok(problems)
+}
+
 /// Empties the pod's folder, each part by what may be in it.
 fn remove_contents(pod: &Path, fd: &File) -> io::Result<Vec<RemoveProblem>> {
     let remove = |name: &OsStr, limits| tree(fd.as_fd(), pod, name, limits);
-    // The markers go first: a volume that is half removed must not count as complete.
-    let mut problems = remove(OsStr::new(PLUGINS), Limits::ALL);
-    for plugin in own_plugins() {
-        problems.extend(remove_volumes(pod, fd, plugin)?);
-    }
+    let mut problems = remove_own_volumes(pod, fd)?;
     for name in names(pod)? {
         let limits = match name.to_str() {
             // The volumes of other plugins: their data is theirs to remove.
             Some(VOLUMES | "volumeDevices") => Limits::FOLDERS,
-            // In volume-subpaths/VOLUME/CONTAINER lie files and folders to mount on, all empty.
-            Some(SUB_PATHS) => Limits {
-                files: true,
-                depth: 3,
-            },
+            Some(SUB_PATHS) => SUB_PATH_LIMITS,
             _ => Limits::ALL,
         };
         problems.extend(remove(&name, limits));
@@ -189,7 +233,7 @@ fn own_plugins() -> impl Iterator<Item = &'static str> {
     [EMPTY_DIR_PLUGIN].into_iter().chain(PLUGINS_OF_FILES)
 }
 
-fn remove_volumes(pod: &Path, fd: &File, plugin: &str) -> io::Result<Vec<RemoveProblem>> {
+fn remove_volumes_of(pod: &Path, fd: &File, plugin: &str) -> io::Result<Vec<RemoveProblem>> {
     let path = pod.join(VOLUMES).join(plugin);
     let within = rustix::fs::ResolveFlags::NO_XDEV | rustix::fs::ResolveFlags::NO_SYMLINKS;
     let flags = DIR_FLAGS | OFlags::CLOEXEC;

@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_group_owns_the_folder_and_what_is_made_in_it() {
-        let Some(scratch) = Scratch::as_root("fsGroup") else {
+        let Some(scratch) = Scratch::as_root() else {
             return;
         };
         let dirs = scratch.dirs();
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_crash_before_the_marker_repeats_all_steps() {
-        let Some(scratch) = Scratch::as_root("crash") else {
+        let Some(scratch) = Scratch::as_root() else {
             return;
         };
         let dirs = scratch.dirs();
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_volume_in_memory_has_its_size_and_is_mounted_once() {
-        let Some(scratch) = Scratch::as_root("emptyDir in memory") else {
+        let Some(scratch) = Scratch::as_root() else {
             return;
         };
         let dirs = scratch.dirs();
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_volume_in_memory_comes_back_after_a_reboot() {
-        let Some(scratch) = Scratch::as_root("emptyDir after a reboot") else {
+        let Some(scratch) = Scratch::as_root() else {
             return;
         };
         let dirs = scratch.dirs();

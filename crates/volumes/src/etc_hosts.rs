@@ -2,15 +2,16 @@
 
 use std::{
     fmt::Write,
-    fs::{self, OpenOptions},
-    io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt,
+    fs::{OpenOptions, Permissions},
+    io::{self, Read, Seek as _, Write as _},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt as _},
     path::PathBuf,
 };
 
 use rubelet_api::network::HostAlias;
+use rustix::fs::OFlags;
 
-use crate::{dirs::PodDirs, folder, hostname::PodHostname};
+use crate::{dirs::PodDirs, hostname::PodHostname};
 
 /// The text for a pod with a network of its own: loopback names, one line for each address of the
 /// pod, then its aliases.
@@ -66,21 +67,45 @@ fn alias_lines(aliases: &[HostAlias]) -> String {
 /// The disk fails, or the pod's folder is missing.
 pub fn write(dirs: &PodDirs, content: &[u8]) -> io::Result<PathBuf> {
     let path = dirs.etc_hosts();
-    if !fs::read(&path).is_ok_and(|old| old == content) {
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o644);
-        options.open(&path)?.write_all(content)?;
+    // Opened once: what follows concerns this file, whatever has its name later.
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o644)
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+        .open(&path)?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
     }
-    folder::set_mode(&path, 0o644)?;
+    if !holds(&mut file, content)? {
+        file.set_len(0)?;
+        file.rewind()?;
+        file.write_all(content)?;
+    }
+    if found.permissions().mode() & 0o7777 != 0o644 {
+        file.set_permissions(Permissions::from_mode(0o644))?;
+    }
     Ok(path)
+}
+
+/// Whether that is all there is to read. Containers may write to the file, so it may have no end
+/// that is worth waiting for.
+fn holds(file: impl Read, content: &[u8]) -> io::Result<bool> {
+    let mut found = Vec::new();
+    let most = content.len() as u64 + 1;
+    file.take(most).read_to_end(&mut found)?;
+    Ok(found == content)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::MetadataExt;
+    use std::{fs, os::unix::fs::MetadataExt};
 
     use super::*;
-    use crate::test_support::Scratch;
+    use crate::{folder, test_support::Scratch};
 
     fn hostname(domain: Option<&str>) -> PodHostname {
         PodHostname {
@@ -105,6 +130,40 @@ fe00::0\tip6-mcastprefix
 fe00::1\tip6-allnodes
 fe00::2\tip6-allrouters
 ";
+
+    #[test]
+    fn a_file_that_a_container_has_made_endless_is_not_read_to_its_end() {
+        assert!(!holds(io::repeat(b'x'), b"xx").unwrap());
+        assert!(holds(&b"xx"[..], b"xx").unwrap());
+        assert!(!holds(&b"x"[..], b"xx").unwrap());
+        let scratch = Scratch::new();
+        let dirs = scratch.dirs();
+        folder::ensure(dirs.pod(), 0o750).unwrap();
+        let path = write(&dirs, b"one\n").unwrap();
+        // What a container can do to its /etc/hosts.
+        OpenOptions::new()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_len(1 << 40)
+            .unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o4777)).unwrap();
+        write(&dirs, b"two\n").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two\n");
+        assert_eq!(folder::mode(&path).unwrap(), 0o644);
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_file_is_not_written_through() {
+        let scratch = Scratch::new();
+        let dirs = scratch.dirs();
+        folder::ensure(dirs.pod(), 0o750).unwrap();
+        let other = scratch.path().join("other");
+        fs::write(&other, "other").unwrap();
+        std::os::unix::fs::symlink(&other, dirs.etc_hosts()).unwrap();
+        assert!(write(&dirs, b"x").is_err());
+        assert_eq!(fs::read(&other).unwrap(), b"other");
+    }
 
     #[test]
     fn a_pods_file_has_its_addresses_and_aliases() {

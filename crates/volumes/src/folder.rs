@@ -1,10 +1,16 @@
 //! Folders with an exact mode, whatever the umask is.
 
 use std::{
+    ffi::OsStr,
     fs, io,
-    os::unix::fs::{DirBuilderExt, PermissionsExt},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::fs::{DirBuilderExt, PermissionsExt},
+    },
     path::Path,
 };
+
+use rustix::fs::{Dir, Mode, OFlags};
 
 /// Makes a folder and those above it that are missing, with `mode` for each that is made. Those
 /// that exist are left as they are.
@@ -31,7 +37,30 @@ pub(crate) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }
 
+/// Gives a folder that was just made in an open one its mode, whatever the umask took away, and opens
+/// it. A container that may write there can have put another one in its place since: that one keeps
+/// its mode, unless it is empty and belongs to us, as the one that was made.
+pub(crate) fn finish(parent: impl AsFd, name: &OsStr, mode: u32) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let made = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+    let owner = rustix::fs::fstat(&made)?.st_uid;
+    if owner == rustix::process::geteuid().as_raw() && is_empty(&made)? {
+        rustix::fs::fchmod(&made, Mode::from_raw_mode(mode))?;
+    }
+    Ok(made)
+}
+
+fn is_empty(dir: &OwnedFd) -> rustix::io::Result<bool> {
+    for entry in Dir::read_from(dir)? {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// The permission bits of a path.
+#[cfg(test)]
 pub(crate) fn mode(path: &Path) -> io::Result<u32> {
     Ok(fs::metadata(path)?.permissions().mode() & 0o7777)
 }

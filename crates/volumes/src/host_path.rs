@@ -1,15 +1,15 @@
 //! `hostPath`: a path of the host, checked as its `type` asks for.
 
+mod create;
+
 use std::{
-    fs::{self, FileType, OpenOptions},
+    fs::{self, FileType},
     io,
-    os::unix::fs::{FileTypeExt, OpenOptionsExt},
+    os::unix::fs::FileTypeExt,
     path::{Path, PathBuf},
 };
 
 use rubelet_api::volume::HostPathCheck;
-
-use crate::folder;
 
 /// Why a path of the host is not what it should be.
 #[derive(Debug, thiserror::Error)]
@@ -39,17 +39,17 @@ pub enum HostPathError {
 pub fn check(path: &Path, check: HostPathCheck) -> Result<(), HostPathError> {
     let missing =
         || matches!(fs::metadata(path), Err(error) if error.kind() == io::ErrorKind::NotFound);
-    let create = |made: io::Result<()>| {
-        made.map_err(|source| HostPathError::Create {
-            path: path.to_owned(),
-            source,
-        })
+    let failed = |source| HostPathError::Create {
+        path: path.to_owned(),
+        source,
     };
     match check {
         HostPathCheck::DirectoryOrCreate if missing() => {
-            return create(folder::ensure(path, 0o755));
+            return create::directory(path).map_err(failed);
         }
-        HostPathCheck::FileOrCreate if missing() => return create(make_file(path)),
+        HostPathCheck::FileOrCreate if missing() && create::file(path).map_err(failed)? => {
+            return Ok(());
+        }
         _ => {}
     }
     let (kind, is): (_, fn(&FileType) -> bool) = match check {
@@ -72,19 +72,6 @@ pub fn check(path: &Path, check: HostPathCheck) -> Result<(), HostPathError> {
     })
 }
 
-fn make_file(path: &Path) -> io::Result<()> {
-    let made = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o644)
-        .open(path);
-    match made {
-        Ok(_) => folder::set_mode(path, 0o644),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::{fs::symlink, net::UnixListener};
@@ -95,7 +82,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::test_support::Scratch;
+    use crate::{folder, test_support::Scratch};
 
     const ALL: [HostPathCheck; 8] = [
         Unchecked,
@@ -164,6 +151,12 @@ mod tests {
         let file = dir.join("f");
         check(&file, FileOrCreate).unwrap();
         assert_eq!(folder::mode(&file).unwrap(), 0o644);
+
+        let dangling = scratch.path().join("dangling");
+        symlink(scratch.path().join("nowhere"), &dangling).unwrap();
+        let text = check(&dangling, FileOrCreate).unwrap_err().to_string();
+        assert!(text.ends_with("is not a file"), "{text}");
+        assert!(check(&dangling, DirectoryOrCreate).is_err());
 
         let text = check(&scratch.path().join("no/f"), FileOrCreate)
             .unwrap_err()

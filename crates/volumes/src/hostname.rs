@@ -1,6 +1,6 @@
 //! Host name and domain of a pod. Pure.
 
-use rubelet_api::pod::Pod;
+use rubelet_api::{parse::is_dns_subdomain, pod::Pod};
 
 /// The most bytes of a host name: what a label of DNS may have.
 const MAX_NAME: usize = 63;
@@ -66,17 +66,22 @@ impl PodHostname {
 }
 
 /// The host name of a pod: its `hostname` or its own name, cut to 63 bytes, without dashes and
-/// dots at the end of what was cut. The domain is `<subdomain>.<namespace>.svc.<cluster domain>`.
+/// dots at the end of what was cut. The domain is `<subdomain>.<namespace>.svc.<cluster domain>`. A
+/// `hostnameOverride` stands in for both, cut alike (kubelet: `GeneratePodHostNameAndDomain`).
 ///
 /// # Errors
-/// Nothing is left of the name.
+/// Nothing is left of the name, or the override is no DNS name.
 pub fn pod_hostname(pod: &Pod, cluster_domain: &str) -> Result<PodHostname, HostnameError> {
     let set = |text: &Option<Box<str>>| {
         text.as_deref()
             .filter(|text| !text.is_empty())
             .map(str::to_owned)
     };
-    let full = set(&pod.spec.hostname).unwrap_or_else(|| pod.name.name.to_string());
+    let own = pod.spec.hostname_override.as_deref();
+    let full = match own {
+        Some(name) => name.to_owned(),
+        None => set(&pod.spec.hostname).unwrap_or_else(|| pod.name.name.to_string()),
+    };
     let truncated = full.len() > MAX_NAME;
     let name = if truncated {
         let cut = &full[..full.floor_char_boundary(MAX_NAME)];
@@ -84,13 +89,14 @@ pub fn pod_hostname(pod: &Pod, cluster_domain: &str) -> Result<PodHostname, Host
     } else {
         full.clone()
     };
-    if name.is_empty() {
+    if name.is_empty() || own.is_some_and(|name| !is_dns_subdomain(name)) {
         return Err(HostnameError::Invalid {
             pod: pod.name.name.to_string(),
             hostname: full,
         });
     }
     let domain = set(&pod.spec.subdomain)
+        .filter(|_| own.is_none())
         .map(|subdomain| format!("{subdomain}.{}.svc.{cluster_domain}", pod.name.namespace));
     Ok(PodHostname {
         name,
@@ -138,6 +144,28 @@ mod tests {
         pod.name = PodName::new("default", &"-".repeat(70));
         let error = pod_hostname(&pod, "").unwrap_err().to_string();
         assert!(error.starts_with("hostname for pod \"---"), "{error}");
+    }
+
+    #[test]
+    fn an_override_stands_in_for_name_and_domain() {
+        let mut pod = pod();
+        pod.spec.hostname = Some("db".into());
+        pod.spec.subdomain = Some("sub".into());
+        let long = "x".repeat(64);
+        for (name, expected) in [
+            ("node-7.example.com", Ok("node-7.example.com")),
+            (&*long, Ok(&long[..63])),
+            ("", Err(())),
+            ("no name", Err(())),
+        ] {
+            pod.spec.hostname_override = Some(name.into());
+            let made = pod_hostname(&pod, "cluster.local");
+            let made = made.map_err(drop).map(|made| {
+                assert_eq!(made.domain, None);
+                made.kernel_name(true).unwrap()
+            });
+            assert_eq!(made, expected.map(str::to_owned), "{name}");
+        }
     }
 
     #[test]

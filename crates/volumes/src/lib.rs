@@ -13,6 +13,7 @@ pub mod cleanup;
 pub mod dirs;
 pub mod dns;
 pub mod empty_dir;
+pub mod env_file;
 pub mod etc_hosts;
 mod folder;
 pub mod host_path;
@@ -29,7 +30,7 @@ pub mod termination_log;
 mod test_support;
 
 pub use atomic_writer::WriteError;
-pub use cleanup::{CleanupError, cleanup, orphans};
+pub use cleanup::{CleanupError, cleanup, orphans, remove_volumes};
 pub use dirs::{PodDirs, UnsafeName};
 pub use dns::{DnsInputs, DnsSettings, DnsWarning, PodDns, pod_dns};
 pub use hostname::{HostnameError, PodHostname, pod_hostname};

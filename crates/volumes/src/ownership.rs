@@ -1,17 +1,21 @@
 //! `fsGroup`: gives a volume to a group. Works on descriptors, so that a container that exchanges
-//! files for symbolic links meanwhile can't redirect it.
+//! files for symbolic links meanwhile can't redirect it, and leaves what is mounted in the volume
+//! alone: that is no part of it, and may be a path of the host.
 
 use std::{
-    ffi::{CString, OsString},
+    ffi::{CStr, OsStr},
     io,
     os::{
-        fd::{AsFd, AsRawFd, OwnedFd},
-        unix::ffi::OsStringExt,
+        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+        unix::ffi::OsStrExt,
     },
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Stat};
+use rustix::{
+    fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, ResolveFlags, Stat},
+    io::Errno,
+};
 
 /// Why a volume's group can't be set.
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +95,7 @@ pub fn apply(
             return Ok(());
         }
     }
-    walk.dir(&root)
+    walk.dir(root)
 }
 
 const DIR_FLAGS: OFlags = OFlags::RDONLY
@@ -109,46 +113,50 @@ struct Walk {
 }
 
 impl Walk {
-    fn dir(&mut self, dir: &OwnedFd) -> Result<(), OwnershipError> {
+    /// The folder's own change comes after all that is in it. One descriptor per level is open.
+    fn dir(&mut self, dir: OwnedFd) -> Result<(), OwnershipError> {
         if self.depth > MAX_DEPTH {
             return Err(OwnershipError::Depth {
                 path: self.path.clone(),
             });
         }
-        for name in names(dir).map_err(|error| self.failed(error))? {
-            self.path
-                .push(OsString::from_vec(name.clone().into_bytes()));
+        let mut entries = Dir::new(dir).map_err(|error| self.failed(error))?;
+        while let Some(entry) = entries.read() {
+            let entry = entry.map_err(|error| self.failed(error))?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            self.path.push(OsStr::from_bytes(name.to_bytes()));
             self.depth += 1;
-            self.entry(dir, &name)?;
+            let parent = entries.fd().map_err(|error| self.failed(error))?;
+            if let Some(file) = open_entry(parent, name).map_err(|error| self.failed(error))? {
+                self.entry(file)?;
+            }
             self.depth -= 1;
             self.path.pop();
         }
+        let dir = entries.fd().map_err(|error| self.failed(error))?;
         self.change(dir)
     }
 
-    fn entry(&mut self, parent: &OwnedFd, name: &CString) -> Result<(), OwnershipError> {
-        let entry = match rustix::fs::openat(parent, name, PATH_FLAGS, Mode::empty()) {
-            Ok(entry) => entry,
-            // A container removed it meanwhile.
-            Err(rustix::io::Errno::NOENT) => return Ok(()),
-            Err(error) => return Err(self.failed(error)),
-        };
+    fn entry(&mut self, entry: OwnedFd) -> Result<(), OwnershipError> {
         let stat = rustix::fs::fstat(&entry).map_err(|error| self.failed(error))?;
         if kind(&stat) != FileType::Directory {
-            return self.change(&entry);
+            return self.change(entry.as_fd());
         }
+        // Of the folder that was opened, whatever has its name by now.
         let dir = rustix::fs::openat(&entry, c".", DIR_FLAGS, Mode::empty())
             .map_err(|error| self.failed(error))?;
-        // One descriptor per level is enough.
         drop(entry);
-        self.dir(&dir)
+        self.dir(dir)
     }
 
-    fn change(&self, file: &OwnedFd) -> Result<(), OwnershipError> {
+    fn change(&self, file: BorrowedFd<'_>) -> Result<(), OwnershipError> {
         set(file, self.group, self.access).map_err(|error| self.failed(error))
     }
 
-    fn failed(&self, source: rustix::io::Errno) -> OwnershipError {
+    fn failed(&self, source: Errno) -> OwnershipError {
         OwnershipError::Change {
             path: self.path.clone(),
             group: self.group,
@@ -157,7 +165,22 @@ impl Walk {
     }
 }
 
-fn set(file: &OwnedFd, group: u32, access: Access) -> rustix::io::Result<()> {
+/// Opens a name in a folder, a symbolic link itself. `None` for what is mounted there, and for what
+/// was removed since the folder was read.
+fn open_entry(parent: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<Option<OwnedFd>> {
+    let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+    loop {
+        match rustix::fs::openat2(parent, name, PATH_FLAGS, Mode::empty(), within) {
+            Ok(entry) => return Ok(Some(entry)),
+            // A mount, also of the same file system.
+            Err(Errno::XDEV | Errno::NOENT) => return Ok(None),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn set(file: BorrowedFd<'_>, group: u32, access: Access) -> rustix::io::Result<()> {
     let gid = Some(Gid::from_raw(group));
     rustix::fs::chownat(file, c"", None, gid, AtFlags::EMPTY_PATH)?;
     // After the change of owner, which clears the setgid bit of files.
@@ -173,7 +196,7 @@ fn set(file: &OwnedFd, group: u32, access: Access) -> rustix::io::Result<()> {
         return Ok(());
     }
     // A descriptor that was opened as a path can be changed through /proc only.
-    let path = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     rustix::fs::chmodat(
         CWD,
         path,
@@ -186,23 +209,14 @@ fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-fn names(dir: &OwnedFd) -> rustix::io::Result<Vec<CString>> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(dir)? {
-        let entry = entry?;
-        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
-            names.push(entry.file_name().to_owned());
-        }
-    }
-    Ok(names)
-}
-
 #[cfg(test)]
 mod tests {
     use std::{
         fs,
         os::unix::fs::{MetadataExt, PermissionsExt, symlink},
     };
+
+    use rubelet_host::mount::{self, TmpfsOptions};
 
     use super::*;
     use crate::test_support::Scratch;
@@ -235,7 +249,7 @@ mod tests {
 
     #[test]
     fn all_files_are_given_to_the_group_and_links_are_not_followed() {
-        let Some(scratch) = Scratch::as_root("fsGroup") else {
+        let Some(scratch) = Scratch::as_root() else {
             return;
         };
         let volume = tree(&scratch);
@@ -258,7 +272,7 @@ mod tests {
 
     #[test]
     fn on_root_mismatch_stops_at_a_root_that_is_right() {
-        let Some(scratch) = Scratch::as_root("OnRootMismatch") else {
+        let Some(scratch) = Scratch::as_root() else {
             return;
         };
         let volume = tree(&scratch);
@@ -289,7 +303,7 @@ mod tests {
 
     #[test]
     fn folders_nested_without_end_are_an_error_and_no_overflow() {
-        let Some(scratch) = Scratch::as_root("deep folders") else {
+        let Some(scratch) = Scratch::as_root() else {
             return;
         };
         let volume = scratch.path().join("v");
@@ -299,5 +313,76 @@ mod tests {
             error.to_string().ends_with("nested more than 256 deep"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn what_is_mounted_in_the_volume_keeps_its_group() {
+        let Some(scratch) = Scratch::as_root() else {
+            return;
+        };
+        let volume = tree(&scratch);
+        let host = scratch.path().join("host");
+        fs::create_dir_all(host.join("d")).unwrap();
+        fs::write(host.join("d/secret"), "").unwrap();
+        chmod(&host.join("d/secret"), 0o600);
+        chmod(&host, 0o700);
+        // A bind mount of the same file system, on a folder and on a file, and another file system.
+        mount::bind(&host, &volume.join("d/e")).unwrap();
+        mount::bind(&scratch.path().join("outside"), &volume.join("f")).unwrap();
+        fs::create_dir(volume.join("tmpfs")).unwrap();
+        mount::tmpfs(&volume.join("tmpfs"), TmpfsOptions::default()).unwrap();
+        let tmpfs = group_and_mode(&volume.join("tmpfs"));
+
+        apply(&volume, 2000, Access::Write, false).unwrap();
+        for (file, expected) in [
+            (host.clone(), (0, 0o700)),
+            (host.join("d/secret"), (0, 0o600)),
+            (scratch.path().join("outside"), (0, 0o600)),
+            (volume.join("tmpfs"), tmpfs),
+            (volume.join("d/x"), (2000, 0o775)),
+            (volume.join("d"), (2000, 0o2775)),
+        ] {
+            assert_eq!(group_and_mode(&file), expected, "{}", file.display());
+        }
+        // The volume itself may be a mount: that is one in memory.
+        apply(&volume.join("tmpfs"), 2000, Access::Write, false).unwrap();
+        assert_eq!(group_and_mode(&volume.join("tmpfs")).0, 2000);
+    }
+
+    #[test]
+    fn what_is_exchanged_after_it_was_opened_is_not_followed() {
+        let Some(scratch) = Scratch::as_root() else {
+            return;
+        };
+        let volume = tree(&scratch);
+        let outside = scratch.path().join("other");
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("x"), "").unwrap();
+        chmod(&outside.join("x"), 0o600);
+        chmod(&outside, 0o700);
+        let mut walk = Walk {
+            group: 2000,
+            access: Access::Write,
+            path: volume.clone(),
+            depth: 0,
+        };
+        let root = rustix::fs::open(&volume, DIR_FLAGS, Mode::empty()).unwrap();
+        let folder = open_entry(root.as_fd(), c"d").unwrap().unwrap();
+        let file = open_entry(root.as_fd(), c"f").unwrap().unwrap();
+        fs::rename(volume.join("d"), volume.join("moved")).unwrap();
+        fs::rename(volume.join("f"), volume.join("file")).unwrap();
+        symlink(&outside, volume.join("d")).unwrap();
+        symlink(outside.join("x"), volume.join("f")).unwrap();
+        walk.entry(folder).unwrap();
+        walk.entry(file).unwrap();
+        assert_eq!(group_and_mode(&outside), (0, 0o700));
+        assert_eq!(group_and_mode(&outside.join("x")), (0, 0o600));
+        assert_eq!(group_and_mode(&volume.join("moved/x")), (2000, 0o775));
+        assert_eq!(group_and_mode(&volume.join("file")), (2000, 0o660));
+        // A link that is there when it is opened is the link itself.
+        let link = open_entry(root.as_fd(), c"d").unwrap().unwrap();
+        walk.entry(link).unwrap();
+        assert_eq!(group_and_mode(&volume.join("d")).0, 2000);
+        assert_eq!(group_and_mode(&outside), (0, 0o700));
     }
 }

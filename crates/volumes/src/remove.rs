@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn mounts_are_never_entered_not_even_of_the_same_file_system() {
-        let Some(scratch) = Scratch::as_root("removal beside mounts") else {
+        let Some(scratch) = Scratch::as_root() else {
             return;
         };
         files(&scratch, &["bound/", "tmpfs/", "file", "beside"]);

@@ -3,6 +3,7 @@
 //! from then on only the descriptor counts.
 
 use std::{
+    ffi::OsStr,
     fs::{self, OpenOptions},
     io,
     os::{
@@ -134,12 +135,10 @@ fn components(sub_path: &str) -> Result<Vec<&str>, SubPathError> {
 /// root of everything.
 fn resolve(request: &SubPathRequest<'_>, names: &[&str]) -> Result<OwnedFd, SubPathError> {
     let open = || {
-        let mode = folder::mode(request.volume_path)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok((
-            mode,
-            rustix::fs::open(request.volume_path, flags, Mode::empty())?,
-        ))
+        let volume = rustix::fs::open(request.volume_path, flags, Mode::empty())?;
+        let mode = rustix::fs::fstat(&volume)?.st_mode & 0o7777;
+        Ok((mode, volume))
     };
     let (mode, volume) = open().map_err(|source| SubPathError::Volume {
         path: request.volume_path.to_owned(),
@@ -180,16 +179,13 @@ fn confined(volume: &OwnedFd, path: &str) -> rustix::io::Result<OwnedFd> {
 }
 
 fn make_dir(parent: impl AsFd, name: &str, mode: u32) -> rustix::io::Result<()> {
-    let mode = Mode::from_raw_mode(mode);
-    match rustix::fs::mkdirat(&parent, name, mode) {
+    match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(mode)) {
         // Made by another container meanwhile, or a link that leads nowhere: opening it tells.
         Err(Errno::EXIST) => return Ok(()),
         made => made?,
     }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let dir = rustix::fs::openat(&parent, name, flags, Mode::empty())?;
     // The umask took bits away that the volume's group needs.
-    rustix::fs::fchmod(&dir, mode)
+    folder::finish(parent, OsStr::new(name), mode).map(drop)
 }
 
 /// A file can be mounted on a file only, a folder on a folder.

@@ -29,10 +29,10 @@ impl Scratch {
         )
     }
 
-    /// `None`, with a message, where the test can't run.
-    pub(crate) fn as_root(test: &str) -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped, needs root: {test}");
+    /// `None` where the test can't run and was told to be skipped.
+    #[track_caller]
+    pub(crate) fn as_root() -> Option<Self> {
+        if !rubelet_needs::root() {
             return None;
         }
         Some(Self::new())
@@ -82,6 +82,7 @@ pub(crate) fn pod() -> Pod {
             ..PodSpec::default()
         },
         sandbox_definition: None,
+        resize_infeasible: None,
         json: "{}".into(),
     }
 }

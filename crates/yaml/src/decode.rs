@@ -1,7 +1,8 @@
 //! Walks a parsed value into a type, noting every field that the type does not know.
 //!
 //! Two rules of Go's decoder that Kubernetes users rely on: a field set to null counts as not set,
-//! and names are compared with their case.
+//! and names are compared with their case. What a program sent is read with a third one: null is the
+//! empty value of whatever is expected, in lists and maps too.
 
 use crate::nearest::nearest;
 use crate::path::Step;
@@ -22,14 +23,27 @@ pub(crate) struct Findings {
     pub(crate) failed_at: Option<Vec<Step>>,
 }
 
+/// How a walk takes what a type does not expect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rules {
+    /// Somebody wrote it: unknown fields are noted, a null in a list or map is a mistake.
+    Written,
+    /// A program sent it: unknown fields are noted, a null is the empty value.
+    Sent,
+    /// As `Sent`, without a note of unknown fields.
+    SentByNewer,
+}
+
 /// Decodes `value`, which stands at `start` in its document.
 pub(crate) fn decode<T: de::DeserializeOwned>(
     value: &Value,
     start: &[Step],
+    rules: Rules,
 ) -> (Result<T, TypeError>, Findings) {
     let walk = Walk {
         path: RefCell::new(start.to_vec()),
         findings: RefCell::default(),
+        rules,
     };
     let result = T::deserialize(Node { value, walk: &walk });
     let mut findings = walk.findings.into_inner();
@@ -42,7 +56,11 @@ pub(crate) fn decode<T: de::DeserializeOwned>(
 struct Walk {
     path: RefCell<Vec<Step>>,
     findings: RefCell<Findings>,
+    rules: Rules,
 }
+
+/// serde_json's name of JSON that is kept as it is.
+const RAW: &str = "$serde_json::private::RawValue";
 
 impl Walk {
     /// Decodes a part, one step further down.
@@ -65,6 +83,9 @@ impl Walk {
     }
 
     fn unknown(&self, key: &str, fields: &'static [&'static str]) {
+        if self.rules == Rules::SentByNewer {
+            return;
+        }
         let mut path = self.path.borrow().clone();
         path.push(Step::Key(key.to_owned()));
         let message = match nearest(key, fields.iter().copied()) {
@@ -111,8 +132,46 @@ impl<'a> Node<'a> {
     }
 }
 
+impl Node<'_> {
+    /// Whether this is a null that stands for the empty value.
+    fn is_empty(self) -> bool {
+        self.value.is_null() && self.walk.rules != Rules::Written
+    }
+}
+
+/// Methods for which a null may stand for an empty value.
+macro_rules! empty_or_any {
+    ($($method:ident: $visit:ident($empty:expr);)*) => {$(
+        fn $method<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, TypeError> {
+            match self.is_empty() {
+                true => visitor.$visit($empty),
+                false => self.deserialize_any(visitor),
+            }
+        }
+    )*};
+}
+
 impl<'a> Deserializer<'a> for Node<'a> {
     type Error = TypeError;
+
+    empty_or_any! {
+        deserialize_bool: visit_bool(false);
+        deserialize_i8: visit_u64(0);
+        deserialize_i16: visit_u64(0);
+        deserialize_i32: visit_u64(0);
+        deserialize_i64: visit_u64(0);
+        deserialize_u8: visit_u64(0);
+        deserialize_u16: visit_u64(0);
+        deserialize_u32: visit_u64(0);
+        deserialize_u64: visit_u64(0);
+        deserialize_f32: visit_f64(0.0);
+        deserialize_f64: visit_f64(0.0);
+        deserialize_str: visit_borrowed_str("");
+        deserialize_string: visit_borrowed_str("");
+        deserialize_byte_buf: visit_borrowed_str("");
+        deserialize_seq: visit_seq(NoItems);
+        deserialize_map: visit_map(NoItems);
+    }
 
     fn deserialize_any<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, TypeError> {
         match self.value {
@@ -140,6 +199,7 @@ impl<'a> Deserializer<'a> for Node<'a> {
     ) -> Result<V::Value, TypeError> {
         match self.value {
             Value::Object(map) => visitor.visit_map(self.fields(map, Some(fields))),
+            Value::Null if self.is_empty() => visitor.visit_map(NoItems),
             // A list would fill a derived struct by position, which no file means.
             _ => Err(TypeError::not_a_mapping(name, self.unexpected())),
         }
@@ -154,9 +214,13 @@ impl<'a> Deserializer<'a> for Node<'a> {
 
     fn deserialize_newtype_struct<V: Visitor<'a>>(
         self,
-        _: &'static str,
+        name: &'static str,
         visitor: V,
     ) -> Result<V::Value, TypeError> {
+        if name == RAW {
+            let raw = self.value.deserialize_newtype_struct(name, visitor);
+            return raw.map_err(de::Error::custom);
+        }
         visitor.visit_newtype_struct(self)
     }
 
@@ -186,8 +250,7 @@ impl<'a> Deserializer<'a> for Node<'a> {
 
     serde::forward_to_deserialize_any! {
         <V: Visitor<'a>>
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string
-        bytes byte_buf unit unit_struct seq tuple tuple_struct map identifier
+        i128 u128 char bytes unit unit_struct tuple tuple_struct identifier
     }
 }
 
@@ -207,6 +270,35 @@ impl<'a> SeqAccess<'a> for Items<'a> {
             Some((index, value)) => self.walk.part(Step::Index(index), value, seed).map(Some),
             None => Ok(None),
         }
+    }
+}
+
+/// A list or mapping of nothing.
+struct NoItems;
+
+impl<'a> SeqAccess<'a> for NoItems {
+    type Error = TypeError;
+
+    fn next_element_seed<S: DeserializeSeed<'a>>(
+        &mut self,
+        _: S,
+    ) -> Result<Option<S::Value>, TypeError> {
+        Ok(None)
+    }
+}
+
+impl<'a> MapAccess<'a> for NoItems {
+    type Error = TypeError;
+
+    fn next_key_seed<S: DeserializeSeed<'a>>(
+        &mut self,
+        _: S,
+    ) -> Result<Option<S::Value>, TypeError> {
+        Ok(None)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'a>>(&mut self, _: S) -> Result<S::Value, TypeError> {
+        Err(de::Error::custom("value asked for before key"))
     }
 }
 
@@ -231,7 +323,7 @@ impl<'a> MapAccess<'a> for Fields<'a> {
                     self.walk.unknown(key, known);
                     continue;
                 }
-                if value.is_null() {
+                if value.is_null() && self.walk.rules == Rules::Written {
                     continue;
                 }
             }

@@ -95,7 +95,7 @@ impl Document {
                 "missing".to_owned(),
             )));
         };
-        let (result, findings) = decode::decode(value, &steps);
+        let (result, findings) = decode::decode(value, &steps, decode::Rules::Written);
         match result {
             Ok(value) => {
                 let unknown = findings.unknown.into_iter();

@@ -1,4 +1,5 @@
-//! YAML and JSON documents decoded strictly, with the place of every mistake.
+//! YAML and JSON documents decoded strictly, with the place of every mistake; and JSON that another
+//! program sent, decoded leniently ([`read_json`]).
 //!
 //! ```
 //! let text = "kind: Pod\nspec:\n  nodeNam: a\n";
@@ -30,6 +31,7 @@ mod nearest;
 mod parse;
 mod path;
 mod place_tree;
+mod received;
 mod snippet;
 mod split;
 mod value;
@@ -40,4 +42,5 @@ pub use emit::to_yaml;
 pub use error::{DecodeError, Place};
 pub use nearest::nearest;
 pub use path::join_path;
-pub use value::decode_value;
+pub use received::{LeftOut, Received, read_json, read_value};
+pub use value::{DecodedValue, decode_value};

@@ -3,36 +3,35 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{DecodeError, Decoded, decode, path};
+use crate::{LeftOut, decode::Rules, path, received::read};
 
-/// Decodes a value and lists the fields that `T` does not know. Errors have no places and no snippets.
+/// A decoded value, and what of it did not fit.
+#[derive(Debug)]
+pub struct DecodedValue<T> {
+    /// The value.
+    pub value: T,
+    /// Paths of fields that the type does not know.
+    pub unknown: Vec<String>,
+    /// Fields that could not be read; the value is what it would be if they were absent.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Decodes a value that a program sent: null, absent and empty are one, and a field of the wrong type
+/// is left out, unless it is `needed`, which is asked for the field's path.
 ///
 /// # Errors
-/// A value has the wrong type, or a field that `T` needs is missing.
-pub fn decode_value<T: DeserializeOwned>(value: &Value) -> Result<Decoded<T>, Box<DecodeError>> {
-    let error = |steps: &[path::Step], message: String| DecodeError {
-        document: 0,
-        place: None,
-        field: Some(path::format(steps)).filter(|path| !path.is_empty()),
-        message,
-        snippet: None,
-    };
-    let (result, findings) = decode::decode(value, &[]);
-    match result {
-        Ok(value) => {
-            let unknown = findings.unknown.into_iter();
-            Ok(Decoded {
-                value,
-                unknown: unknown
-                    .map(|(steps, message)| error(&steps, message))
-                    .collect(),
-            })
-        }
-        Err(fault) => {
-            let steps = findings.failed_at.unwrap_or_default();
-            Err(Box::new(error(&steps, fault.0)))
-        }
-    }
+/// What is needed has the wrong type, or lacks a field that `T` can't do without.
+pub fn decode_value<T: DeserializeOwned>(
+    value: &Value,
+    needed: impl Fn(&str) -> bool,
+) -> Result<DecodedValue<T>, LeftOut> {
+    let (value, left_out, unknown) = read(value, Rules::Sent, needed)?;
+    let unknown = unknown.iter().map(|(steps, _)| path::format(steps));
+    Ok(DecodedValue {
+        value,
+        unknown: unknown.collect(),
+        left_out,
+    })
 }
 
 #[cfg(test)]
@@ -42,10 +41,11 @@ mod tests {
 
     use super::*;
 
-    #[derive(Debug, Deserialize)]
+    #[derive(Debug, Default, Deserialize)]
+    #[serde(default)]
     struct Pod {
-        #[serde(default)]
         items: Vec<Item>,
+        other: Vec<String>,
     }
 
     #[derive(Debug, Deserialize)]
@@ -55,18 +55,37 @@ mod tests {
 
     #[test]
     fn unknown_fields_and_wrong_types_are_named_by_their_path() {
-        let value = json!({"items": [{"name": "a"}, {"name": "b", "colour": 1}], "extra": {}});
-        let decoded = decode_value::<Pod>(&value).unwrap();
+        let value = json!({
+            "items": [{"name": "a"}, {"name": "b", "colour": 1}],
+            "other": 1,
+            "extra": {},
+        });
+        let needed = |path: &str| path.starts_with("items");
+        let mut decoded = decode_value::<Pod>(&value, needed).unwrap();
         assert_eq!(decoded.value.items[1].name, "b");
-        let mut fields: Vec<_> = decoded
-            .unknown
-            .iter()
-            .map(|error| error.field.as_deref().unwrap())
-            .collect();
-        fields.sort_unstable();
-        assert_eq!(fields, ["extra", "items[1].colour"]);
+        assert!(decoded.value.other.is_empty());
+        decoded.unknown.sort_unstable();
+        assert_eq!(decoded.unknown, ["extra", "items[1].colour"]);
+        assert_eq!(decoded.left_out[0].field, "other");
 
-        let error = decode_value::<Pod>(&json!({"items": [{"name": 7}]})).unwrap_err();
-        assert_eq!(error.field.as_deref(), Some("items[0].name"));
+        let error = decode_value::<Pod>(&json!({"items": [{"name": 7}]}), needed).unwrap_err();
+        assert_eq!(error.field, "items[0].name");
+    }
+
+    #[test]
+    fn what_holds_something_needed_is_never_left_out() {
+        let many: Vec<_> = (0..50)
+            .map(|number| (number.to_string(), json!(1)))
+            .collect();
+        let value = json!({"maps": {"a": serde_json::Map::from_iter(many)}});
+        #[derive(Debug, Default, Deserialize)]
+        #[serde(default)]
+        struct Maps {
+            maps: std::collections::BTreeMap<String, std::collections::BTreeMap<String, String>>,
+        }
+        let decoded = decode_value::<Maps>(&value, |_| false).unwrap();
+        assert!(decoded.value.maps.is_empty());
+        let error = decode_value::<Maps>(&value, |path| path == "maps.a").unwrap_err();
+        assert_eq!(error.field, "maps.a");
     }
 }

@@ -97,6 +97,23 @@ fn json_is_read_as_json() {
 }
 
 #[test]
+fn a_number_is_the_same_in_yaml_and_in_json() {
+    for number in [
+        "1289742222222222222222222222222222222748",
+        "1.2897422222222223e39",
+        "0.30000000000000004",
+        "2.2250738585072011e-308",
+    ] {
+        let exact: f64 = number.parse().unwrap();
+        assert_eq!(values(&format!("a: {number}\n")), [json!({ "a": exact })]);
+        assert_eq!(
+            values(&format!("{{\"a\": {number}}}")),
+            [json!({ "a": exact })]
+        );
+    }
+}
+
+#[test]
 fn block_scalars_may_hold_anything_but_markers() {
     assert_eq!(
         values("a: |\n  #!/bin/sh\n  --- x\n   {{ y }}\nb: >-\n  one\n  two\n"),

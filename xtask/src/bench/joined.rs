@@ -1,7 +1,7 @@
 //! An agent that is a node of a model cluster, with 100 pods: memory, processor time and requests while
 //! nothing happens, and how soon a change of a pod is on its way to the API server.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, ensure};
 use rubelet_testbed::containerd::{HostPorts, Line};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::hundred_pods::PODS;
 use super::report::Results;
-use super::{Request, mib, progress, scrape};
+use super::{Request, mib, progress, quantile};
 
 const NODE: &str = "bench";
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -21,13 +21,11 @@ const SETTLE: Duration = Duration::from_secs(15);
 const IDLE: Duration = Duration::from_secs(60);
 /// Pause after each kill: what follows from one is over before the next.
 const PAUSE: Duration = Duration::from_millis(300);
-/// The time from the change of a status on the agent's board until its patch is sent.
-const LAG: &str = "rubelet_pod_status_lag_seconds";
 
 /// Measures what the request wants of this group.
 pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
     let containerd = Containerd::start_line(Line::V2, HostPorts::None)?;
-    let cluster = Cluster::start()?;
+    let cluster = Cluster::start_model()?;
     let builder = Agent::builder(&containerd).program(&request.program);
     let agent = cluster.join(builder, NODE)?.start()?;
     progress("100 pods of a cluster");
@@ -42,13 +40,14 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
     if request.wants("joined_cpu_idle_pct_100") || request.wants("api_rpcs_per_min_idle_100") {
         progress("60 s of nothing");
         let start = clock::now();
-        cluster.api().forget_requests();
+        cluster.api().model()?.forget_requests();
         let before = proc::cpu_time(pid).context("the agent has ended")?;
         wait::pass(IDLE);
         let after = proc::cpu_time(pid).context("the agent has ended")?;
         let span = start.elapsed().as_secs_f64();
         let of_node = |user: &str| user == format!("system:node:{NODE}");
-        let requests = cluster.api().count(|request| of_node(&request.user));
+        let model = cluster.api().model()?;
+        let requests = model.count(|request| of_node(&request.user));
         let percent = (after - before).as_secs_f64() / span * 100.0;
         results.add("joined_cpu_idle_pct_100", percent);
         #[expect(clippy::cast_precision_loss, reason = "there are few requests")]
@@ -57,23 +56,45 @@ pub(super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()
     if request.wants("status_lag_ms_p50") || request.wants("status_lag_ms_p99") {
         progress("kill one container after the other");
         let truth = containerd.truth()?;
-        let before = scrape::metrics(&agent)?;
+        cluster.api().model()?.forget_requests();
+        let mut kills = Vec::new();
         for container in truth.containers()? {
-            proc::kill9(truth.pid(&container.id)?)?;
+            kills.push((container.pod, proc::kill9(truth.pid(&container.id)?)?));
             wait::pass(PAUSE);
         }
         until(&agent, &cluster, "all containers were restarted", |pod| {
             let count = &pod["status"]["containerStatuses"][0]["restartCount"];
             is_ready(pod) && count.as_u64() == Some(1)
         })?;
-        let after = scrape::metrics(&agent)?;
-        let lag = |share| scrape::quantile(&before, &after, LAG, share);
-        results.add("status_lag_ms_p50", lag(0.50)? * 1000.0);
-        results.add("status_lag_ms_p99", lag(0.99)? * 1000.0);
+        let lags = lags(&cluster, &kills)?;
+        results.add("status_lag_ms_p50", quantile(&lags, 0.50));
+        results.add("status_lag_ms_p99", quantile(&lags, 0.99));
     }
     cluster.no_violations()?;
     drop(agent);
     containerd.remove()
+}
+
+/// From each kill of a pod's process until the API server has taken the first patch of its status that
+/// came then; in milliseconds, sorted. The model server runs in this process, so one clock serves both.
+fn lags(cluster: &Cluster, kills: &[(String, SystemTime)]) -> Result<Vec<f64>> {
+    let requests = cluster.api().model()?.requests();
+    let mut lags = Vec::new();
+    for (pod, killed_at) in kills {
+        let patched = requests
+            .iter()
+            .filter(|one| one.verb == "patch" && one.resource == "pods/status" && one.name == *pod);
+        let taken = patched.filter(|one| (200..300).contains(&one.code));
+        let after = taken.filter_map(|one| {
+            let at = SystemTime::from(one.time);
+            at.duration_since(*killed_at).ok()
+        });
+        let lag = after.min();
+        let lag = lag.with_context(|| format!("no status of {pod} came after its kill"))?;
+        lags.push(lag.as_secs_f64() * 1000.0);
+    }
+    lags.sort_by(f64::total_cmp);
+    Ok(lags)
 }
 
 /// Waits until all pods of the cluster are as wanted.
@@ -85,7 +106,7 @@ fn until(
 ) -> Result<()> {
     let every = Duration::from_millis(100);
     let waited = wait::until_every(every, what, TIMEOUT, || {
-        let pods = cluster.api().list("pods");
+        let pods = cluster.api().model()?.list("pods");
         ensure!(pods.len() == PODS, "{} pods are there", pods.len());
         Ok(pods.iter().all(&wanted).then_some(()))
     });

@@ -1,6 +1,6 @@
 //! Printing results: a table for a person, JSON for a program.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::{Map, Value};
 
 use super::registry::{BENCHMARKS, Benchmark, Better};
@@ -22,7 +22,7 @@ impl Results {
     }
 
     pub(super) fn print_json(&self) -> Result<()> {
-        println!("{}", serde_json::to_string_pretty(&self.json()?)?);
+        println!("{}", serde_json::to_string_pretty(&self.json())?);
         Ok(())
     }
 
@@ -33,15 +33,37 @@ impl Results {
         Ok(())
     }
 
-    fn json(&self) -> Result<Map<String, Value>> {
-        let number = |(name, value): &(&str, f64)| {
+    /// What was asked for and has no number. What came out as none (of no value there is no median)
+    /// was not measured either.
+    pub(super) fn missing(&self, wanted: &[&'static Benchmark]) -> Vec<&'static str> {
+        let names = wanted.iter().map(|benchmark| benchmark.name);
+        names.filter(|name| self.number(name).is_none()).collect()
+    }
+
+    /// The number of benchmark `name` as a person reads it.
+    pub(super) fn shown(&self, name: &str) -> Option<String> {
+        let number = self.number(name)?;
+        Some(if number >= 100.0 {
+            format!("{number:.0}")
+        } else {
+            format!("{number:.2}")
+        })
+    }
+
+    fn number(&self, name: &str) -> Option<f64> {
+        let (_, value) = self.0.iter().find(|(one, _)| *one == name)?;
+        value.is_finite().then_some(*value)
+    }
+
+    /// What was measured; a number that is none must not cost the others.
+    fn json(&self) -> Map<String, Value> {
+        let numbers = self.0.iter().filter_map(|(name, value)| {
             // Two digits are more than repeats.
             let rounded = (value * 100.0).round() / 100.0;
-            let number = serde_json::Number::from_f64(rounded)
-                .with_context(|| format!("{name} is not a number"))?;
-            Ok(((*name).to_owned(), Value::Number(number)))
-        };
-        self.0.iter().map(number).collect()
+            let number = serde_json::Number::from_f64(rounded)?;
+            Some(((*name).to_owned(), Value::Number(number)))
+        });
+        numbers.collect()
     }
 
     fn table(&self) -> Vec<String> {
@@ -98,11 +120,27 @@ mod tests {
 
     #[test]
     fn json_is_one_flat_object_of_numbers() {
-        let json = Value::Object(results().json().unwrap());
+        let mut results = results();
+        results.add("rss_mib_100", f64::NAN);
+        let json = Value::Object(results.json());
         assert_eq!(
             json.to_string(),
             r#"{"adopt_100_ms":612.0,"churn_pods_per_s":199.0,"rss_mib_0":9.13,"runtime_cpu_idle_alone_pct_100":0.25,"stop_100_s":6.5}"#
         );
+    }
+
+    #[test]
+    fn what_failed_is_told_by_name_and_the_rest_is_shown() {
+        let mut results = results();
+        results.add("rss_mib_100", f64::NAN);
+        let wanted: Vec<&Benchmark> = BENCHMARKS
+            .iter()
+            .filter(|one| ["rss_mib_0", "rss_mib_100", "binary_mib"].contains(&one.name))
+            .collect();
+        assert_eq!(results.missing(&wanted), ["binary_mib", "rss_mib_100"]);
+        assert_eq!(results.shown("rss_mib_0").as_deref(), Some("9.13"));
+        assert_eq!(results.shown("adopt_100_ms").as_deref(), Some("612"));
+        assert_eq!(results.shown("rss_mib_100"), None);
     }
 
     #[test]

@@ -12,8 +12,21 @@ use crate::cargo;
 /// The version that deny.toml is written for.
 const VERSION: &str = "0.20.2";
 
+/// Whether dependencies were compared with the database of known vulnerabilities.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Advisories {
+    /// They were, and none is known.
+    Checked,
+    /// The database could not be fetched, for this reason.
+    Skipped(String),
+}
+
 /// Runs all checks that can be run here.
-pub(super) fn check(root: &Path) -> Result<()> {
+///
+/// # Errors
+///
+/// A dependency is not allowed, or cargo-deny can't be built.
+pub(crate) fn check(root: &Path) -> Result<Advisories> {
     let program = ensure(root)?;
     let deny = |arguments: &[&str]| {
         let mut command = Command::new(&program);
@@ -23,15 +36,17 @@ pub(super) fn check(root: &Path) -> Result<()> {
     // The database of known vulnerabilities is a git repository, which not every machine reaches.
     let fetched = output_of(&mut deny(&["fetch", "db"]))?;
     if fetched.status.success() {
-        return cargo::run(&mut deny(&["check"]));
+        cargo::run(&mut deny(&["check"]))?;
+        return Ok(Advisories::Checked);
     }
-    let reason = String::from_utf8_lossy(&fetched.stderr).into_owned();
+    let reason = String::from_utf8_lossy(&fetched.stderr);
+    let reason = last_line(&reason).to_owned();
     println!(
         "advisories: SKIPPED, because the database of known vulnerabilities could not be fetched \
-         ({}); licences, bans and sources are checked",
-        last_line(&reason)
+         ({reason}); licences, bans and sources are checked"
     );
-    cargo::run(&mut deny(&["check", "bans", "licenses", "sources"]))
+    cargo::run(&mut deny(&["check", "bans", "licenses", "sources"]))?;
+    Ok(Advisories::Skipped(reason))
 }
 
 /// cargo-deny in the target folder; built there if it is missing, which takes some minutes.

@@ -1,23 +1,26 @@
 //! The rings of tests: each is one call of `cargo test`, whose results are counted.
 
-use std::fmt;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use rubelet_testbed::api_server::{self, programs::Programs};
 use rubelet_testbed::command::line;
 use rubelet_testbed::runtime::{Kind, VARIABLE};
 use rubelet_testbed::sweep;
+use serde_json::Value;
 
+use super::cluster;
+use super::tally::{Skipped, Tally};
 use crate::cargo;
 
 /// All rings, in the order in which they run.
-pub(super) const ALL: [u8; 4] = [1, 2, 3, 4];
+pub(super) const ALL: [u8; 3] = [1, 2, 3];
 /// Where the tests that start a runtime and the agent are.
 const RUNTIME_TESTS: &str = "crates/testbed/tests";
-/// How the names of those that put it under stress begin.
-const STRESS_PREFIX: &str = "ring4";
 /// Programs that say something about containerd only: the test bed itself, its lines, and what an
 /// agent does while a runtime in another process is away.
 const CONTAINERD_ONLY: [&str; 4] = ["containerd", "health", "lines", "runtime_restart"];
@@ -26,54 +29,8 @@ const CONTAINERD_ONLY: [&str; 4] = ["containerd", "health", "lines", "runtime_re
 const EMBEDDED_ONLY: [&str; 3] = ["cgroup_v2", "cri", "faults"];
 /// How many of those run at the same time: each keeps both cores of a small machine busy.
 const RUNTIME_THREADS: &str = "2";
-
-/// How many tests ended how.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
-    /// As they should.
-    pub(super) passed: u64,
-    /// Not as they should.
-    pub(super) failed: u64,
-    /// Left out, because they say so themselves.
-    pub(super) skipped: u64,
-}
-
-impl fmt::Display for Tally {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            passed,
-            failed,
-            skipped,
-        } = self;
-        write!(f, "{passed} passed, {failed} failed, {skipped} skipped")
-    }
-}
-
-impl Tally {
-    /// Counts what a test program says at its end; any other line is passed over.
-    fn add(&mut self, line: &str) {
-        let Some(result) = line.strip_prefix("test result: ") else {
-            return;
-        };
-        let Some((_, counts)) = result.split_once(". ") else {
-            return;
-        };
-        for part in counts.split("; ") {
-            let Some((number, what)) = part.split_once(' ') else {
-                continue;
-            };
-            let Ok(number) = number.parse::<u64>() else {
-                continue;
-            };
-            match what {
-                "passed" => self.passed += number,
-                "failed" => self.failed += number,
-                "ignored" => self.skipped += number,
-                _ => {}
-            }
-        }
-    }
-}
+/// How long the name of a program that has ended is waited for: cargo wrote it before.
+const NAME_WAIT: Duration = Duration::from_secs(10);
 
 /// Whether the tests of this ring start a runtime and the agent.
 pub(super) fn needs_agent(ring: u8) -> bool {
@@ -89,7 +46,9 @@ pub(super) struct Part<'a> {
     pub(super) runtime: Kind,
     /// The agent of tests that need one.
     pub(super) agent: Option<&'a Path>,
-    /// Only tests whose name contains this.
+    /// The API server of clusters, if it is no model; then nothing but tests of clusters is run.
+    pub(super) api_server: Option<&'a Programs>,
+    /// Only tests whose name contains this, or all tests of the program of this name.
     pub(super) filter: Option<&'a str>,
 }
 
@@ -99,7 +58,8 @@ pub(super) fn run(root: &Path, part: Part<'_>, tally: &mut Tally) -> Result<()> 
         ring,
         runtime,
         agent,
-        filter,
+        api_server,
+        mut filter,
     } = part;
     let mut command = cargo::command(root, &["test", "--no-fail-fast"]);
     match ring {
@@ -113,16 +73,19 @@ pub(super) fn run(root: &Path, part: Part<'_>, tally: &mut Tally) -> Result<()> 
             command.args(["--workspace", "--exclude", "rubelet-testbed", "--test", "*"])
         }
         _ => {
-            let names = runtime_tests(root, ring, runtime)?;
-            if names.is_empty() {
-                println!("there is no test in ring {ring}");
-                return Ok(());
+            let mut names = runtime_tests(root, runtime)?;
+            if api_server.is_some() {
+                names.retain(|name| cluster::PROGRAMS.contains(&name.as_str()));
             }
+            filter = only_program(&mut names, filter);
             command.args(["--package", "rubelet-testbed"]);
             command.args(names.iter().flat_map(|name| ["--test", name]))
         }
     };
     command.args(filter);
+    if let Some(programs) = api_server {
+        command.env(api_server::VARIABLE, programs.dir());
+    }
     if let Some(agent) = agent {
         command.env("RUBELET_BIN", agent);
     }
@@ -132,10 +95,19 @@ pub(super) fn run(root: &Path, part: Part<'_>, tally: &mut Tally) -> Result<()> 
     }
     // Errors of tests say what happened; where an error value was made says nothing more.
     command.env("RUST_LIB_BACKTRACE", "0");
+    let skipped = Skipped::new()?;
+    command.env(rubelet_needs::SKIPPED, skipped.path());
     let good = show(&mut command, tally)?;
+    tally.take_out(&skipped.read()?);
     let left = sweep()?;
     if !good {
         bail!("`{}` failed", line(&command));
+    }
+    if filter.is_none() && !tally.empty().is_empty() {
+        let metadata = crate::workspace::metadata(root)?;
+        if let Some(program) = without_need(&metadata, tally.empty()) {
+            bail!("{program} has no test: give it one, or say `test = false` in its manifest");
+        }
     }
     if !left.is_empty() {
         bail!("tests ended without cleaning up: {}", left.join(", "));
@@ -152,8 +124,8 @@ fn is_about(runtime: Kind, name: &str) -> bool {
     !others.contains(&name)
 }
 
-/// The names of the test programs of a ring that needs the agent.
-fn runtime_tests(root: &Path, ring: u8, runtime: Kind) -> Result<Vec<String>> {
+/// The names of the test programs that need the agent.
+fn runtime_tests(root: &Path, runtime: Kind) -> Result<Vec<String>> {
     let dir = root.join(RUNTIME_TESTS);
     let entries =
         std::fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))?;
@@ -162,7 +134,7 @@ fn runtime_tests(root: &Path, ring: u8, runtime: Kind) -> Result<Vec<String>> {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_program = name.ends_with(".rs") || entry.path().join("main.rs").is_file();
-        if is_program && ring_of(&name) == ring {
+        if is_program {
             names.push(name.trim_end_matches(".rs").to_owned());
         }
     }
@@ -171,12 +143,36 @@ fn runtime_tests(root: &Path, ring: u8, runtime: Kind) -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn ring_of(name: &str) -> u8 {
-    if name.starts_with(STRESS_PREFIX) {
-        4
-    } else {
-        3
+/// If the filter is the name of one of these test programs, only that one is left, and no filter.
+fn only_program<'a>(names: &mut Vec<String>, filter: Option<&'a str>) -> Option<&'a str> {
+    let is_it = |name: &String| Some(name.as_str()) == filter;
+    if !names.iter().any(is_it) {
+        return filter;
     }
+    names.retain(is_it);
+    None
+}
+
+/// The first of these programs, as cargo calls them when it runs them, that ought to have a test.
+fn without_need<'a>(metadata: &Value, programs: &'a [String]) -> Option<&'a str> {
+    let array = |value: &Value, name: &str| value[name].as_array().cloned().unwrap_or_default();
+    let packages = array(metadata, "packages");
+    // Cargo runs programs without tests all the same when all of a kind are asked for.
+    let free: Vec<String> = packages
+        .iter()
+        .flat_map(|package| array(package, "targets"))
+        .filter(|target| target["test"] == false)
+        .filter_map(|target| Some(target["name"].as_str()?.replace('-', "_")))
+        .collect();
+    let is_free = |program: &str| {
+        let file = program.rsplit('/').next().unwrap_or_default();
+        let name = file.rsplit_once('-').map_or(file, |(name, _)| name);
+        free.iter().any(|one| one == name)
+    };
+    programs
+        .iter()
+        .map(String::as_str)
+        .find(|program| !is_free(program))
 }
 
 /// Runs the command, passing on what it prints; whether it ended well.
@@ -184,18 +180,37 @@ fn show(command: &mut Command, tally: &mut Tally) -> Result<bool> {
     let text = line(command);
     let mut child = command
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .with_context(|| format!("cannot start `{text}`"))?;
-    let stdout = child
-        .stdout
-        .take()
-        .context("the output of the tests is not a pipe")?;
-    for line in BufReader::new(stdout).split(b'\n') {
-        let line = String::from_utf8_lossy(&line?).into_owned();
+    let pipes = child.stdout.take().zip(child.stderr.take());
+    let (stdout, stderr) = pipes.context("the output of the tests is not a pipe")?;
+    // Cargo names each program on stderr, and each says once on stdout how it ended: the first result is
+    // the first name's. What a test left running may keep stderr open, so nobody waits for its end.
+    let (send, names) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in lines(stderr) {
+            eprintln!("{line}");
+            if let Some(name) = line.trim_start().strip_prefix("Running ") {
+                // Whether anybody still asks for names is all the same to the output.
+                drop(send.send(name.to_owned()));
+            }
+        }
+    });
+    for line in lines(stdout) {
         println!("{line}");
-        tally.add(&line);
+        tally.add(&line, || {
+            names
+                .recv_timeout(NAME_WAIT)
+                .unwrap_or_else(|_| text.clone())
+        });
     }
     Ok(child.wait()?.success())
+}
+
+fn lines(from: impl Read) -> impl Iterator<Item = String> {
+    let lines = BufReader::new(from).split(b'\n').map_while(Result::ok);
+    lines.map(|line| String::from_utf8_lossy(&line).into_owned())
 }
 
 #[cfg(test)]
@@ -203,24 +218,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_results_of_all_test_programs_are_added_up() {
-        let mut tally = Tally::default();
-        for line in [
-            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s",
-            "test a_test ... ok",
-            "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 7 filtered out; finished in 1.00s",
-        ] {
-            tally.add(line);
-        }
-        assert_eq!(
-            tally,
-            Tally {
-                passed: 4,
-                failed: 2,
-                skipped: 1
-            }
-        );
-        assert_eq!(tally.to_string(), "4 passed, 2 failed, 1 skipped");
+    fn only_a_program_whose_manifest_says_so_may_be_without_tests() {
+        let metadata = serde_json::json!({ "packages": [{ "targets": [
+            { "name": "chaos-cri", "test": false },
+            { "name": "other", "test": true },
+        ]}]});
+        let program = |name: &str| format!("unittests src/main.rs (target/debug/deps/{name}-12ab)");
+        let programs = [program("chaos_cri"), program("other")];
+        assert_eq!(without_need(&metadata, &programs[..1]), None);
+        assert_eq!(without_need(&metadata, &programs), Some(&*programs[1]));
     }
 
     #[test]
@@ -237,8 +243,16 @@ mod tests {
     }
 
     #[test]
-    fn stress_tests_are_a_ring_of_their_own() {
-        assert_eq!(ring_of("ring4_storms.rs"), 4);
-        assert_eq!(ring_of("containerd.rs"), 3);
+    fn a_filter_that_is_the_name_of_a_test_program_means_all_of_it() {
+        let all = || vec!["cluster".to_owned(), "logs".to_owned()];
+        for (filter, left, names) in [
+            (Some("cluster"), None, &["cluster"][..]),
+            (Some("clus"), Some("clus"), &["cluster", "logs"]),
+            (None, None, &["cluster", "logs"]),
+        ] {
+            let mut found = all();
+            assert_eq!(only_program(&mut found, filter), left);
+            assert_eq!(found, names, "{filter:?}");
+        }
     }
 }

@@ -72,6 +72,9 @@ const PRODUCT: &[&str] = &[
     "runtime",
 ];
 
+/// What the tests of every crate may use: it says what becomes of a test that can't run.
+pub(super) const ALL_TESTS_USE: &str = "needs";
+
 /// All crates, from the bottom up.
 pub(super) const ROOMS: &[Room] = &[
     Room::pure(0, "base", &[]),
@@ -84,9 +87,9 @@ pub(super) const ROOMS: &[Room] = &[
     Room::pure(2, "node-plan", &["base", "api"]),
     Room::pure(2, "runtime-plan", &["base", "yaml", "cri", "oci"]),
     Room::effects(3, "host", &["base", "oci"]),
-    Room::effects(3, "logs", &["base"]),
+    Room::effects(3, "logs", &["base", "host"]),
     Room::effects(3, "probes", &["base", "api"]),
-    Room::effects(3, "sources", &["base", "yaml", "api"]),
+    Room::effects(3, "sources", &["base", "yaml", "api", "host"]),
     Room::effects(3, "store", &["base"]),
     Room::effects(3, "volumes", &["base", "api", "host"]),
     Room::effects(3, "kube", &["base", "yaml"]).tests_with(&["sim-api"]),
@@ -130,12 +133,13 @@ pub(super) const ROOMS: &[Room] = &[
         ],
     )
     .tests_with(&["sim"]),
-    Room::effects(5, "server", &["base"]),
+    Room::effects(5, "server", &["base", "yaml"]),
     Room::effects(
         5,
         "cluster",
         &[
             "base",
+            "yaml",
             "api",
             "cri",
             "config",
@@ -151,11 +155,12 @@ pub(super) const ROOMS: &[Room] = &[
     )
     .tests_with(&["sim", "sim-api"]),
     Room::effects(6, "rubelet", PRODUCT).tests_with(&["sim"]),
+    Room::effects(DEV, "needs", &[]),
     Room::effects(DEV, "sim", &["base", "cri"]),
     Room::effects(DEV, "sim-api", &["base", "yaml", "server"]).tests_with(&["kube"]),
     Room::effects(DEV, "testbed", &["cri", "cri-grpc", "sim-api"]),
     Room::effects(DEV, "chaos-cri", &["base", "yaml", "cri"]).tests_with(&["cri-grpc", "sim"]),
-    Room::effects(DEV, "xtask", &["cri", "testbed", "chaos-cri"]),
+    Room::effects(DEV, "xtask", &["needs", "cri", "testbed", "chaos-cri"]),
 ];
 
 /// The room of that name.

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use super::Finding;
 
-/// Folders that hold nothing of ours.
+/// Directories that hold nothing of ours; in a git worktree `.git` is a file.
 const SKIPPED: [&str; 2] = [".git", "target"];
 /// Names that say nothing about what is inside.
 const EMPTY_NAMES: [&str; 8] = [
@@ -38,10 +38,11 @@ fn collect(root: &Path, dir: &Path, files: &mut Vec<File>) -> Result<()> {
         let entry = entry?;
         let path = entry.path();
         let kind = entry.file_type()?;
+        if SKIPPED.iter().any(|skipped| entry.file_name() == *skipped) {
+            continue;
+        }
         if kind.is_dir() {
-            if !SKIPPED.iter().any(|skipped| entry.file_name() == *skipped) {
-                collect(root, &path, files)?;
-            }
+            collect(root, &path, files)?;
         } else if kind.is_file()
             && let Ok(text) = std::fs::read_to_string(&path)
         {

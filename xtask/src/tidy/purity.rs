@@ -1,12 +1,16 @@
 //! Pure crates name no effect: no clock, file, socket, process, thread or async runtime.
 
+use std::collections::HashMap;
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+
 use super::Finding;
 use super::edges::room;
 use super::files::is_generated;
-use super::lines::has_word;
 
-/// Words that stand for an effect. Addresses and their parsing are no effect, so of `std::net`
-/// only the sockets are here.
+/// Paths that stand for an effect. Addresses and their parsing are no effect, so of `std::net` only
+/// the sockets are here.
 const EFFECTS: [&str; 24] = [
     "env::args",
     "env::args_os",
@@ -34,27 +38,43 @@ const EFFECTS: [&str; 24] = [
     "tokio",
 ];
 const TAKE_IT: &str = "take the value as an argument; the effect belongs to an E crate";
+const NAME_IT: &str = "import by name what is used";
 
 /// The effects that a source file of a pure crate names outside of its tests.
 pub(super) fn check(path: &str, text: &str) -> Vec<Finding> {
     if !is_pure_source(path) {
         return Vec::new();
     }
-    let mut findings = Vec::new();
-    for (number, line) in (1..).zip(without_tests(text)) {
-        if line.trim_start().starts_with("//") {
-            continue;
+    let finding = |line, rule, remedy| Finding {
+        file: path.to_owned(),
+        line,
+        rule,
+        remedy,
+    };
+    let file = match syn::parse_file(text) {
+        Ok(file) => file,
+        // The compiler says more about it.
+        Err(error) => {
+            let line = error.span().start().line;
+            return vec![finding(line, format!("is not Rust: {error}"), TAKE_IT)];
         }
-        if let Some(effect) = EFFECTS.iter().find(|effect| has_word(line, effect)) {
-            findings.push(Finding {
-                file: path.to_owned(),
-                line: number,
-                rule: format!("`{effect}` is an effect, and this crate is pure"),
-                remedy: TAKE_IT,
-            });
-        }
-    }
-    findings
+    };
+    let mut names = Names::default();
+    names.visit_file(&file);
+    names
+        .found
+        .iter()
+        .filter_map(|(line, path)| {
+            let path = names.whole(path);
+            if path == ["std", "*"] {
+                let rule = "`std::*` hides which effects are used".to_owned();
+                return Some(finding(*line, rule, NAME_IT));
+            }
+            let effect = EFFECTS.iter().find(|effect| contains(&path, effect))?;
+            let rule = format!("`{effect}` is an effect, and this crate is pure");
+            Some(finding(*line, rule, TAKE_IT))
+        })
+        .collect()
 }
 
 fn is_pure_source(path: &str) -> bool {
@@ -67,10 +87,162 @@ fn is_pure_source(path: &str) -> bool {
         && parts.all(|part| part != "tests")
 }
 
-/// The lines before the first test module that is written into the file.
-fn without_tests(text: &str) -> impl Iterator<Item = &str> {
-    text.lines()
-        .take_while(|line| line.trim() != "#[cfg(test)]")
+fn contains(path: &[String], effect: &str) -> bool {
+    let effect: Vec<&str> = effect.split("::").collect();
+    path.windows(effect.len()).any(|part| part == effect)
+}
+
+/// The paths of a file outside of its tests.
+#[derive(Default)]
+struct Names {
+    /// Where which path is.
+    found: Vec<(usize, Vec<String>)>,
+    /// What imported names stand for.
+    imports: HashMap<String, Vec<String>>,
+}
+
+impl Names {
+    /// The path with what its first name stands for.
+    fn whole(&self, path: &[String]) -> Vec<String> {
+        let first = path.first().and_then(|first| self.imports.get(first));
+        first.map_or_else(
+            || path.to_vec(),
+            |import| [import.as_slice(), &path[1..]].concat(),
+        )
+    }
+
+    fn import(&mut self, tree: &syn::UseTree, above: &[String]) {
+        let with = |name: &syn::Ident| [above, &[name.to_string()]].concat();
+        match tree {
+            syn::UseTree::Path(one) => self.import(&one.tree, &with(&one.ident)),
+            syn::UseTree::Group(group) => {
+                for tree in &group.items {
+                    self.import(tree, above);
+                }
+            }
+            syn::UseTree::Glob(glob) => {
+                let line = glob.star_token.spans[0].start().line;
+                self.found.push((line, [above, &["*".to_owned()]].concat()));
+            }
+            syn::UseTree::Name(one) if one.ident == "self" => {
+                let name = above.last().cloned().unwrap_or_default();
+                self.known(&one.ident, name, above.to_vec());
+            }
+            syn::UseTree::Name(one) => {
+                self.known(&one.ident, one.ident.to_string(), with(&one.ident));
+            }
+            syn::UseTree::Rename(one) => {
+                let path = if one.ident == "self" {
+                    above.to_vec()
+                } else {
+                    with(&one.ident)
+                };
+                self.known(&one.ident, one.rename.to_string(), path);
+            }
+        }
+    }
+
+    fn known(&mut self, at: &syn::Ident, name: String, path: Vec<String>) {
+        self.found.push((at.span().start().line, path.clone()));
+        // A name that stands for itself would be put before itself without end.
+        if path.len() > 1 || path.first() != Some(&name) {
+            self.imports.insert(name, path);
+        }
+    }
+
+    /// Paths in what a macro is given, which has no syntax of its own.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let mut path: Vec<String> = Vec::new();
+        let (mut line, mut colons) = (0, 0);
+        for token in tokens {
+            match token {
+                TokenTree::Ident(name) => {
+                    if colons < 2 {
+                        self.end(line, &mut path);
+                        line = name.span().start().line;
+                    }
+                    colons = 0;
+                    path.push(name.to_string());
+                }
+                TokenTree::Punct(punct) if punct.as_char() == ':' => colons += 1,
+                TokenTree::Group(group) => {
+                    self.end(line, &mut path);
+                    self.tokens(group.stream());
+                }
+                TokenTree::Punct(_) | TokenTree::Literal(_) => {
+                    self.end(line, &mut path);
+                    colons = 0;
+                }
+            }
+        }
+        self.end(line, &mut path);
+    }
+
+    fn end(&mut self, line: usize, path: &mut Vec<String>) {
+        if !path.is_empty() {
+            self.found.push((line, std::mem::take(path)));
+        }
+    }
+}
+
+/// Whether the attribute keeps what it stands before for tests.
+fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|one| {
+        one.path().is_ident("cfg")
+            && one
+                .parse_args::<syn::Path>()
+                .is_ok_and(|path| path.is_ident("test"))
+    })
+}
+
+macro_rules! unless_for_tests {
+    ($($visit:ident: $node:ident),*) => {
+        $(fn $visit(&mut self, node: &'a syn::$node) {
+            if !is_for_tests(&node.attrs) {
+                visit::$visit(self, node);
+            }
+        })*
+    };
+}
+
+impl<'a> Visit<'a> for Names {
+    unless_for_tests! {
+        visit_item_mod: ItemMod, visit_item_fn: ItemFn, visit_item_impl: ItemImpl,
+        visit_item_struct: ItemStruct, visit_item_enum: ItemEnum, visit_item_const: ItemConst,
+        visit_item_static: ItemStatic, visit_item_trait: ItemTrait, visit_item_type: ItemType,
+        visit_impl_item_fn: ImplItemFn, visit_item_macro: ItemMacro
+    }
+
+    fn visit_item_use(&mut self, node: &'a syn::ItemUse) {
+        if !is_for_tests(&node.attrs) {
+            self.import(&node.tree, &[]);
+        }
+    }
+
+    fn visit_path(&mut self, node: &'a syn::Path) {
+        if let Some(first) = node.segments.first() {
+            let names = node.segments.iter().map(|one| one.ident.to_string());
+            let line = first.ident.span().start().line;
+            self.found.push((line, names.collect()));
+        }
+        visit::visit_path(self, node);
+    }
+
+    fn visit_macro(&mut self, node: &'a syn::Macro) {
+        self.visit_path(&node.path);
+        self.tokens(node.tokens.clone());
+    }
+
+    fn visit_item_extern_crate(&mut self, node: &'a syn::ItemExternCrate) {
+        self.known(
+            &node.ident,
+            node.ident.to_string(),
+            vec![node.ident.to_string()],
+        );
+    }
+
+    // What documentation names is no use of it.
+    fn visit_attribute(&mut self, _: &'a syn::Attribute) {}
 }
 
 #[cfg(test)]
@@ -80,26 +252,53 @@ mod tests {
     #[test]
     fn effects_are_found_in_the_code_of_pure_crates_only() {
         let effect = "//! x\nuse std::fs;\n";
+        let lib = "crates/api/src/lib.rs";
         for (path, text, complaints) in [
-            ("crates/api/src/lib.rs", effect, 1),
+            (lib, effect, 1),
             ("crates/api/src/deep/er.rs", effect, 1),
             ("crates/api/tests/x.rs", effect, 0),
             ("crates/api/src/pod/tests.rs", effect, 0),
             ("crates/host/src/lib.rs", effect, 0),
-            ("crates/api/src/lib.rs", "let now = Timestamp::now();", 1),
-            ("crates/api/src/lib.rs", "use std::net::IpAddr;", 0),
-            ("crates/api/src/lib.rs", "use std::net::TcpStream;", 1),
-            ("crates/api/src/lib.rs", "match std::env::consts::ARCH {", 0),
-            ("crates/api/src/lib.rs", "std::env::var(\"HOME\")", 1),
-            ("crates/api/src/lib.rs", "/// Like std::fs, but pure.", 0),
+            (lib, "fn f() { let now = Timestamp::now(); }", 1),
+            (lib, "use std::net::IpAddr;", 0),
+            (lib, "use std::net::TcpStream;", 1),
             (
-                "crates/api/src/lib.rs",
-                "//! x\n#[cfg(test)]\nmod tests { use std::fs; }",
+                lib,
+                "fn f() { match std::env::consts::ARCH { _ => {} } }",
                 0,
             ),
-            ("crates/api/src/lib.rs", "tonic::codegen::tokio_stream", 0),
+            (lib, "fn f() { std::env::var(\"HOME\"); }", 1),
+            (lib, "/// Like std::fs, but pure.\nfn f() {}", 0),
+            (lib, "//! x\n#[cfg(test)]\nmod tests { use std::fs; }", 0),
+            (lib, "fn f() { tonic::codegen::tokio_stream(); }", 0),
         ] {
             assert_eq!(check(path, text).len(), complaints, "{path}: {text}");
+        }
+    }
+
+    #[test]
+    fn neither_groups_nor_other_names_nor_macros_nor_a_place_behind_tests_hide_one() {
+        for (text, line) in [
+            ("use std::{\n    collections::BTreeMap,\n    fs,\n};", 3),
+            ("use std::{time::{Duration, Instant}};", 1),
+            ("use std::env as e;\nfn f() { e::var(\"HOME\"); }", 2),
+            ("use std::{env::{self as e}};\nfn f() { e::args(); }", 2),
+            (
+                "#[cfg(test)]\nmod tests {}\nfn f() { std::thread::yield_now(); }",
+                3,
+            ),
+            ("#[cfg(test)]\nuse std::fs;\nuse std::process::Command;", 3),
+            (
+                "fn f() {\n    assert!(\n        std::fs::exists(\"x\"));\n}",
+                3,
+            ),
+            ("use std::*;", 1),
+            ("extern crate rustix;", 1),
+            ("struct S(std::sync::Mutex<std::net::UdpSocket>);", 1),
+        ] {
+            let found = check("crates/api/src/lib.rs", text);
+            let lines: Vec<_> = found.iter().map(|one| one.line).collect();
+            assert_eq!(lines, [line], "{text}");
         }
     }
 }

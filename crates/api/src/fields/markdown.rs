@@ -31,7 +31,12 @@ Beyond the remarks, these differ for pods of the API server:
   admission. Limits of local storage, also the `sizeLimit` of an emptyDir on disk, are not enforced yet: the pod
   runs, and a warning names the field.
 - `nodeSelector` may hold any labels, `priorityClassName` may name any class and `os.name` any system.
-- `recursiveReadOnly: IfPossible` stands for a plain read-only mount.
+
+Refused though Kubernetes 1.36 has them on by default: `resources` of the pod (PodLevelResources), `resourceClaims` and
+`resources.claims` (DynamicResourceAllocation), and volumes of the types `persistentVolumeClaim`, `ephemeral` and `csi`. Fields
+that Kubernetes 1.36 does not have, or has off by default, are refused too where they would change what runs:
+`lifecycle.stopSignal` (ContainerStopSignals), `projected.sources[].clusterTrustBundle` and `podCertificate`,
+`httpGet.protocol`, and `grpc.mode` with another value than `Plaintext`.
 
 | field | support | remark |
 |---|---|---|

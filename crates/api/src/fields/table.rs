@@ -95,9 +95,15 @@ pub(super) const ROWS: &[Row] = &[
         Partial("v1"),
     ),
     row("spec.containers[].env[].valueFrom.fieldRef.fieldPath", Full),
+    row("spec.containers[].env[].valueFrom.fileKeyRef.key", Full),
     row(
-        "spec.containers[].env[].valueFrom.fileKeyRef",
-        NotYet("environment files come with a later release"),
+        "spec.containers[].env[].valueFrom.fileKeyRef.optional",
+        Full,
+    ),
+    row("spec.containers[].env[].valueFrom.fileKeyRef.path", Full),
+    row(
+        "spec.containers[].env[].valueFrom.fileKeyRef.volumeName",
+        Full,
     ),
     row(
         "spec.containers[].env[].valueFrom.resourceFieldRef.containerName",
@@ -378,10 +384,7 @@ pub(super) const ROWS: &[Row] = &[
     row("spec.containers[].volumeMounts[].mountPropagation", Full),
     row("spec.containers[].volumeMounts[].name", Full),
     row("spec.containers[].volumeMounts[].readOnly", Full),
-    row(
-        "spec.containers[].volumeMounts[].recursiveReadOnly",
-        Partial("Disabled"),
-    ),
+    row("spec.containers[].volumeMounts[].recursiveReadOnly", Full),
     row("spec.containers[].volumeMounts[].subPath", Full),
     row("spec.containers[].volumeMounts[].subPathExpr", Full),
     row("spec.containers[].workingDir", Full),
@@ -406,10 +409,7 @@ pub(super) const ROWS: &[Row] = &[
     row("spec.hostPID", Full),
     row("spec.hostUsers", Full),
     row("spec.hostname", Full),
-    row(
-        "spec.hostnameOverride",
-        NotYet("use hostname and subdomain"),
-    ),
+    row("spec.hostnameOverride", Full),
     row("spec.imagePullSecrets[]", ApiObject("secrets")),
     row("spec.nodeName", NoEffect("always this node")),
     row(

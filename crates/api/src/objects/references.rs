@@ -54,7 +54,10 @@ fn of_container(container: &Container, refs: &mut ObjectRefs) {
         match &variable.value {
             EnvValue::ConfigMapKey(key) => refs.add(ObjectKind::ConfigMap, &key.object),
             EnvValue::SecretKey(key) => refs.add(ObjectKind::Secret, &key.object),
-            EnvValue::Literal(_) | EnvValue::Field(_) | EnvValue::Resource(_) => {}
+            EnvValue::Literal(_)
+            | EnvValue::Field(_)
+            | EnvValue::Resource(_)
+            | EnvValue::FileKey(_) => {}
         }
     }
 }

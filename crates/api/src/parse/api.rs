@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as k8s;
-use rubelet_yaml::{Decoded, decode_value};
+use rubelet_yaml::{DecodedValue, LeftOut, decode_value};
 use serde_json::Value;
 
 use super::{
@@ -25,6 +25,9 @@ pub struct ParsedApiPod {
     /// Fields that this agent does not know, such as `spec.containers[].novelty`: each once, in the
     /// form of the support matrix, sorted. The pod runs without them.
     pub unknown_fields: Vec<String>,
+    /// Fields of the metadata that could not be read, and change nothing in what runs. The pod runs
+    /// without them.
+    pub left_out: Vec<LeftOut>,
     /// Fields that are known, change what runs, and are accepted although nothing enforces them
     /// yet: limits of local storage. The pod runs.
     pub unenforced: Vec<FieldError>,
@@ -36,25 +39,23 @@ pub struct ParsedApiPod {
 /// also unknown ones, but for `status` and `metadata.managedFields`.
 ///
 /// # Errors
-/// It is no v1 Pod, or has no name, namespace or UID that can be used.
+/// It is no v1 Pod, it has no name, namespace or UID that can be used, or a field that decides what
+/// runs has the wrong type. Null, absent and empty are one.
 pub fn api_pod(mut value: Value, node_name: &str) -> Result<ParsedApiPod, Vec<FieldError>> {
     trim(&mut value);
-    let Decoded {
+    let DecodedValue {
         value: mut pod,
         unknown,
-    } = decode_value::<k8s::Pod>(&value).map_err(|error| {
+        left_out,
+    } = decode_value::<k8s::Pod>(&value, is_needed).map_err(|error| {
         vec![FieldError {
-            field: error.field.unwrap_or_default(),
+            field: error.field,
             kind: FieldErrorKind::Invalid,
-            message: error.message,
+            message: error.problem,
             place: None,
         }]
     })?;
-    let unknown: BTreeSet<String> = unknown
-        .into_iter()
-        .filter_map(|error| error.field)
-        .map(|field| without_indices(&field))
-        .collect();
+    let unknown: BTreeSet<String> = unknown.iter().map(|field| without_indices(field)).collect();
 
     let context = ParseContext {
         node_name,
@@ -97,12 +98,36 @@ pub fn api_pod(mut value: Value, node_name: &str) -> Result<ParsedApiPod, Vec<Fi
             source: PodSource::Api,
             spec: converted,
             sandbox_definition: None,
+            resize_infeasible: None,
             json: value.to_string().into(),
         },
         unknown_fields: unknown.into_iter().collect(),
+        left_out,
         unenforced,
         unsupported: errors.into_list(|_| None),
     })
+}
+
+/// Whether a pod must not run without this field where it can't be read: a container without a
+/// security context of the wrong type would have fewer restrictions than somebody asked for, and so
+/// would one without the annotations that name its profiles.
+fn is_needed(field: &str) -> bool {
+    let Some(below) = field.strip_prefix("metadata") else {
+        return true;
+    };
+    let about_the_cluster = [
+        ".creationTimestamp",
+        ".finalizers",
+        ".generateName",
+        ".generation",
+        ".managedFields",
+        ".ownerReferences",
+        ".resourceVersion",
+        ".selfLink",
+    ];
+    !about_the_cluster
+        .iter()
+        .any(|harmless| below.starts_with(harmless))
 }
 
 /// The API server always writes it beside the time; nothing counts as no time at all.
@@ -117,9 +142,10 @@ fn trim(value: &mut Value) {
     };
     fields.remove("status");
     for (name, text) in [("apiVersion", "v1"), ("kind", "Pod")] {
-        fields
-            .entry(name)
-            .or_insert_with(|| Value::String(text.to_owned()));
+        let field = fields.entry(name).or_insert(Value::Null);
+        if field.is_null() {
+            *field = text.into();
+        }
     }
     if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");

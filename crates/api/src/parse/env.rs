@@ -6,11 +6,12 @@ use k8s_openapi::api::core::v1 as k8s;
 
 use super::{
     Errors, Path, names,
-    values::{quantity, room, text},
+    values::{below, quantity, room, text},
 };
 use crate::{
     container::{
-        EnvFrom, EnvValue, EnvVar, FieldPath, KeyRef, ObjectKind, ResourceField, ResourceName,
+        EnvFrom, EnvValue, EnvVar, FieldPath, FileKeyRef, KeyRef, ObjectKind, ResourceField,
+        ResourceName,
     },
     volume::DownwardContent,
 };
@@ -112,7 +113,7 @@ fn value_from(
     let given = sources.into_iter().filter(|&given| given).count();
     match given {
         // One that is newer than this agent: what the variable would be can't be known.
-        0 => errors.required(path, "one of fieldRef and resourceFieldRef"),
+        0 => errors.required(path, "one of fieldRef, fileKeyRef and resourceFieldRef"),
         1 => {}
         _ => errors.invalid(path, given, "must have one source only"),
     }
@@ -130,6 +131,13 @@ fn value_from(
             key.optional,
         )));
     }
+    if let Some(key) = &source.file_key_ref {
+        return Some(EnvValue::FileKey(file_key(
+            key,
+            &path.child("fileKeyRef"),
+            errors,
+        )));
+    }
     let field = source
         .field_ref
         .as_ref()
@@ -144,6 +152,27 @@ fn value_from(
         .map(EnvValue::Resource)
     });
     field.or(resource)
+}
+
+fn file_key(key: &k8s::FileKeySelector, path: &Path<'_>, errors: &mut Errors) -> FileKeyRef {
+    let required = [
+        ("key", &key.key),
+        ("path", &key.path),
+        ("volumeName", &key.volume_name),
+    ];
+    for (name, value) in required {
+        if value.is_empty() {
+            errors.required(&path.child(name), "");
+        }
+    }
+    names::env_name(&path.child("key"), &key.key, errors);
+    below(&path.child("path"), &key.path, errors);
+    FileKeyRef {
+        volume: key.volume_name.as_str().into(),
+        path: key.path.as_str().into(),
+        key: key.key.as_str().into(),
+        optional: key.optional.unwrap_or(false),
+    }
 }
 
 fn key_ref(object: &str, key: &str, optional: Option<bool>) -> KeyRef {

@@ -110,7 +110,7 @@ pub(super) fn api_identity(
     }
 }
 
-fn is_uid(uid: &str) -> bool {
+pub(super) fn is_uid(uid: &str) -> bool {
     uid.len() <= MAX_UID
         && uid.starts_with(|c: char| c.is_ascii_alphanumeric())
         && uid.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')

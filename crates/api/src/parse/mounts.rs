@@ -8,7 +8,7 @@ use super::{
     Errors, Path,
     values::{below, choice, room, text},
 };
-use crate::container::{MountPropagation, SubPath, VolumeMount};
+use crate::container::{MountPropagation, RecursiveReadOnly, SubPath, VolumeMount};
 
 pub(super) fn convert(
     mounts: Option<&Vec<k8s::VolumeMount>>,
@@ -41,33 +41,45 @@ pub(super) fn convert(
                 "must be unique in its container",
             );
         }
-        if let Some(other) = mount
-            .recursive_read_only
-            .as_deref()
-            .filter(|&mode| mode != "Disabled" && !mode.is_empty())
-        {
-            let path = path.child("recursiveReadOnly");
-            match other {
-                // Not possible here; then a plain read-only mount is what is asked for.
-                "IfPossible" if errors.are_relaxed() => {}
-                "Enabled" | "IfPossible" => {
-                    errors.not_yet(
-                        &path,
-                        "recursive read-only mounts come with a later release",
-                    );
-                }
-                _ => errors.unsupported(&path, other, &["Disabled", "Enabled", "IfPossible"]),
-            }
-        }
         converted.push(VolumeMount {
             volume: mount.name.as_str().into(),
             mount_path: mount_path.into(),
             sub_path: sub_path(mount, &path, errors),
             read_only: mount.read_only.unwrap_or(false),
             propagation: propagation(mount, privileged, &path, errors),
+            recursive_read_only: recursive_read_only(mount, &path, errors),
         });
     }
     converted
+}
+
+/// Only what is read-only, and stays as it was mounted, can be so with all below.
+fn recursive_read_only(
+    mount: &k8s::VolumeMount,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) -> RecursiveReadOnly {
+    let path = path.child("recursiveReadOnly");
+    let known = [
+        ("Disabled", RecursiveReadOnly::Disabled),
+        ("Enabled", RecursiveReadOnly::Enabled),
+        ("IfPossible", RecursiveReadOnly::IfPossible),
+    ];
+    let written = mount.recursive_read_only.as_ref();
+    let Some(written) = written.filter(|mode| !mode.is_empty()) else {
+        return RecursiveReadOnly::Disabled;
+    };
+    let mode = choice(&path, Some(written), &known, errors);
+    if mode != RecursiveReadOnly::Disabled {
+        if mount.read_only != Some(true) {
+            errors.forbidden(&path, "needs readOnly: true");
+        }
+        let propagation = mount.mount_propagation.as_deref().unwrap_or("None");
+        if propagation != "None" {
+            errors.forbidden(&path, "needs mountPropagation: None");
+        }
+    }
+    mode
 }
 
 /// The kubelet takes a relative path from the root of the container.

@@ -100,6 +100,7 @@ pub(super) fn convert(
             _ => context.node_name.into(),
         },
         hostname: dns_label(spec.hostname.as_ref(), &path.child("hostname"), errors),
+        hostname_override: hostname_override(spec, path, errors),
         subdomain: dns_label(spec.subdomain.as_ref(), &path.child("subdomain"), errors),
         set_hostname_as_fqdn: spec.set_hostname_as_fqdn.unwrap_or(false),
         host_network,
@@ -223,6 +224,28 @@ fn dns_label(value: Option<&String>, path: &Path<'_>, errors: &mut Errors) -> Op
     let value = text(value)?;
     names::label(path, &value, errors);
     Some(value)
+}
+
+fn hostname_override(
+    spec: &k8s::PodSpec,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) -> Option<Box<str>> {
+    // The longest name that the kernel takes.
+    const LONGEST: usize = 64;
+    let path = path.child("hostnameOverride");
+    let value = spec.hostname_override.as_deref()?;
+    if spec.set_hostname_as_fqdn.unwrap_or(false) {
+        errors.forbidden(&path, "must not stand beside setHostnameAsFQDN: true");
+    }
+    if spec.host_network.unwrap_or(false) {
+        errors.forbidden(&path, "must not stand beside hostNetwork: true");
+    }
+    if value.len() > LONGEST {
+        errors.invalid(&path, value, "must have at most 64 characters");
+    }
+    names::subdomain(&path, value, errors);
+    Some(value.into())
 }
 
 fn share_process_namespace(spec: &k8s::PodSpec, path: &Path<'_>, errors: &mut Errors) -> bool {

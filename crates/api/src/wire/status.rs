@@ -1,11 +1,13 @@
 //! The compact status, read back from the Kubernetes form.
 
 use jiff::Timestamp;
+use rubelet_yaml::read_value;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::status::{
-    Condition, ConditionStatus, ContainerState, ContainerStatus, Phase, PodStatus, Terminated,
+    Condition, ConditionStatus, ContainerState, ContainerStatus, ContainerUser, Phase, PodStatus,
+    Terminated,
 };
 
 /// The status of a v1 Pod, such as the API server keeps it for a pod that this node ran before.
@@ -25,64 +27,68 @@ pub fn status_from_json(status: &Value) -> Option<PodStatus> {
         init_container_statuses,
         container_statuses,
         ephemeral_container_statuses,
-    } = Wire::deserialize(status).ok()?;
-    let mut ips: Vec<Box<str>> = pod_ips.into_iter().flatten().map(|one| one.ip).collect();
-    if ips.is_empty() {
-        ips.extend(pod_ip.filter(|ip| !ip.is_empty()));
+    } = read_value::<Wire>(status).ok()?.value;
+    let ips = pod_ips.into_iter().map(|one| one.ip);
+    let mut ips: Vec<Box<str>> = ips.filter(|ip| !ip.is_empty()).collect();
+    if ips.is_empty() && !pod_ip.is_empty() {
+        ips.push(pod_ip);
     }
-    let containers = |list: Option<Vec<Container>>| list.into_iter().flatten().map(Into::into);
+    // A container without a name is none of the pod's.
+    let containers = |list: Vec<Container>| {
+        let named = list.into_iter().filter(|one| !one.name.is_empty());
+        named.map(Into::into)
+    };
     Some(PodStatus {
         phase: Phase::from_name(&phase)?,
-        reason: reason.unwrap_or_default(),
-        message: message.unwrap_or_default(),
+        reason,
+        message,
         start_time: start_time?,
         pod_ips: ips,
         conditions: conditions
             .into_iter()
-            .flatten()
             .filter_map(WireCondition::convert)
             .collect(),
-        observed_generation: observed_generation.unwrap_or(0),
+        observed_generation,
         init_containers: containers(init_container_statuses).collect(),
         containers: containers(container_statuses).collect(),
         ephemeral_containers: containers(ephemeral_container_statuses).collect(),
     })
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct Wire {
-    #[serde(default)]
     phase: Box<str>,
-    reason: Option<Box<str>>,
-    message: Option<Box<str>>,
+    reason: Box<str>,
+    message: Box<str>,
     start_time: Option<Timestamp>,
     #[serde(rename = "podIP")]
-    pod_ip: Option<Box<str>>,
+    pod_ip: Box<str>,
     #[serde(rename = "podIPs")]
-    pod_ips: Option<Vec<Ip>>,
-    conditions: Option<Vec<WireCondition>>,
-    observed_generation: Option<i64>,
-    init_container_statuses: Option<Vec<Container>>,
-    container_statuses: Option<Vec<Container>>,
-    ephemeral_container_statuses: Option<Vec<Container>>,
+    pod_ips: Vec<Ip>,
+    conditions: Vec<WireCondition>,
+    observed_generation: i64,
+    init_container_statuses: Vec<Container>,
+    container_statuses: Vec<Container>,
+    ephemeral_container_statuses: Vec<Container>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Ip {
     ip: Box<str>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct WireCondition {
     #[serde(rename = "type")]
     kind: Box<str>,
     status: Box<str>,
-    reason: Option<Box<str>>,
-    message: Option<Box<str>>,
+    reason: Box<str>,
+    message: Box<str>,
     last_transition_time: Option<Timestamp>,
-    observed_generation: Option<i64>,
+    observed_generation: i64,
 }
 
 impl WireCondition {
@@ -90,31 +96,49 @@ impl WireCondition {
         Some(Condition {
             status: ConditionStatus::from_name(&self.status)?,
             kind: self.kind,
-            reason: self.reason.unwrap_or_default(),
-            message: self.message.unwrap_or_default(),
+            reason: self.reason,
+            message: self.message,
             last_transition: self.last_transition_time.unwrap_or_default(),
-            observed_generation: self.observed_generation.unwrap_or(0),
+            observed_generation: self.observed_generation,
         })
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct Container {
     name: Box<str>,
-    #[serde(default)]
     image: Box<str>,
-    #[serde(default, rename = "imageID")]
+    #[serde(rename = "imageID")]
     image_id: Box<str>,
     #[serde(rename = "containerID")]
-    container_id: Option<Box<str>>,
-    #[serde(default)]
+    container_id: Box<str>,
     ready: bool,
-    started: Option<bool>,
-    #[serde(default)]
+    started: bool,
     restart_count: i64,
-    state: Option<State>,
-    last_state: Option<State>,
+    state: State,
+    last_state: State,
+    user: User,
+    volume_mounts: Vec<Mount>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Mount {
+    mount_path: Box<str>,
+    recursive_read_only: Box<str>,
+}
+
+fn recursive(mounts: Vec<Mount>) -> Vec<Box<str>> {
+    let mounts = mounts.into_iter();
+    let recursive = mounts.filter(|mount| &*mount.recursive_read_only == "Enabled");
+    recursive.map(|mount| mount.mount_path).collect()
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct User {
+    linux: Option<Box<ContainerUser>>,
 }
 
 impl From<Container> for ContainerStatus {
@@ -123,20 +147,20 @@ impl From<Container> for ContainerStatus {
             name: wire.name,
             image: wire.image,
             image_id: wire.image_id,
-            container_id: bare(wire.container_id),
+            container_id: bare(&wire.container_id),
             ready: wire.ready,
-            started: wire.started.unwrap_or(false),
+            started: wire.started,
             restart_count: u32::try_from(wire.restart_count.max(0)).unwrap_or(u32::MAX),
-            state: wire.state.unwrap_or_default().convert(),
-            last_state: wire
-                .last_state
-                .and_then(|state| state.terminated)
-                .map(Into::into),
+            state: wire.state.convert(),
+            last_state: wire.last_state.terminated.map(Into::into),
+            user: wire.user.linux,
+            recursive_read_only: recursive(wire.volume_mounts),
         }
     }
 }
 
 #[derive(Default, Deserialize)]
+#[serde(default)]
 struct State {
     waiting: Option<Waiting>,
     running: Option<Running>,
@@ -154,59 +178,52 @@ impl State {
                 started_at: running.started_at.unwrap_or_default(),
             };
         }
-        let waiting = self.waiting.unwrap_or_default();
-        ContainerState::Waiting {
-            reason: waiting.reason.unwrap_or_default(),
-            message: waiting.message.unwrap_or_default(),
-        }
+        let Waiting { reason, message } = self.waiting.unwrap_or_default();
+        ContainerState::Waiting { reason, message }
     }
 }
 
 #[derive(Default, Deserialize)]
+#[serde(default)]
 struct Waiting {
-    reason: Option<Box<str>>,
-    message: Option<Box<str>>,
+    reason: Box<str>,
+    message: Box<str>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct Running {
     started_at: Option<Timestamp>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct End {
-    #[serde(default)]
     exit_code: i32,
-    reason: Option<Box<str>>,
-    message: Option<Box<str>>,
+    reason: Box<str>,
+    message: Box<str>,
     started_at: Option<Timestamp>,
     finished_at: Option<Timestamp>,
     #[serde(rename = "containerID")]
-    container_id: Option<Box<str>>,
+    container_id: Box<str>,
 }
 
 impl From<End> for Terminated {
     fn from(wire: End) -> Self {
         Self {
             exit_code: wire.exit_code,
-            reason: wire.reason.unwrap_or_default(),
-            message: wire.message.unwrap_or_default(),
+            reason: wire.reason,
+            message: wire.message,
             started_at: wire.started_at,
             finished_at: wire.finished_at,
-            container_id: bare(wire.container_id),
+            container_id: bare(&wire.container_id),
         }
     }
 }
 
 /// The identifier without the runtime's name, which is its scheme.
-fn bare(id: Option<Box<str>>) -> Box<str> {
-    let id = id.unwrap_or_default();
-    match id.split_once("://") {
-        Some((_, bare)) => bare.into(),
-        None => id,
-    }
+fn bare(id: &str) -> Box<str> {
+    id.split_once("://").map_or(id, |(_, bare)| bare).into()
 }
 
 #[cfg(test)]
@@ -246,6 +263,12 @@ mod tests {
             restart_count: 3,
             state,
             last_state,
+            user: Some(Box::new(ContainerUser {
+                uid: 1000,
+                gid: 0,
+                supplemental_groups: vec![1000, 2000],
+            })),
+            recursive_read_only: Vec::new(),
         };
         let running = ContainerState::Running {
             started_at: at("2026-03-01T10:00:06Z"),
@@ -285,6 +308,10 @@ mod tests {
         assert_eq!(
             json["containerStatuses"][0]["containerID"],
             "containerd://abc"
+        );
+        assert_eq!(
+            json["containerStatuses"][0]["user"],
+            json!({"linux": {"uid": 1000, "gid": 0, "supplementalGroups": [1000, 2000]}})
         );
         assert_eq!(status_from_json(&json), Some(status));
     }

@@ -93,9 +93,11 @@ fn good(value: Value) -> Pod {
     let ParsedApiPod {
         pod,
         unknown_fields,
+        left_out,
         unenforced,
         unsupported,
     } = parsed(value);
+    assert_eq!(left_out, []);
     assert_eq!(unknown_fields, [""; 0]);
     assert_eq!(unenforced, []);
     assert_eq!(unsupported, []);

@@ -200,6 +200,20 @@ fn pod_wide_fields() {
         "spec.hostname",
         &format!("Invalid value: \"a.b\": {LABEL}"),
     );
+    for (name, why) in [
+        ("a_b", SUBDOMAIN.to_owned()),
+        (
+            &*"a".repeat(65),
+            "must have at most 64 characters".to_owned(),
+        ),
+    ] {
+        pod(
+            "/spec/hostnameOverride",
+            json!(name),
+            "spec.hostnameOverride",
+            &format!("Invalid value: \"{name}\": {why}"),
+        );
+    }
     pod(
         "/spec/subdomain",
         json!("A"),
@@ -422,7 +436,14 @@ fn environment() {
         "env",
         json!([{"name": "A", "valueFrom": {}}]),
         "env[0].valueFrom",
-        "Required value: one of fieldRef and resourceFieldRef",
+        "Required value: one of fieldRef, fileKeyRef and resourceFieldRef",
+    );
+    let file = json!({"volumeName": "v", "path": "../x", "key": "K"});
+    container(
+        "env",
+        json!([{"name": "A", "valueFrom": {"fileKeyRef": file}}]),
+        "env[0].valueFrom.fileKeyRef.path",
+        "Invalid value: \"../x\": must not contain '..'",
     );
     let field = json!({"fieldRef": {"fieldPath": "metadata.name"}});
     container(

@@ -129,6 +129,19 @@ fn volumes_and_mounts() {
         "[0].recursiveReadOnly",
         "Unsupported value: \"Yes\": supported values: \"Disabled\", \"Enabled\", \"IfPossible\"",
     );
+    mount(
+        json!([{"name": "v", "mountPath": "/a", "recursiveReadOnly": "IfPossible"}]),
+        "[0].recursiveReadOnly",
+        "Forbidden: needs readOnly: true",
+    );
+    mount(
+        json!([{
+            "name": "v", "mountPath": "/a", "recursiveReadOnly": "Enabled", "readOnly": true,
+            "mountPropagation": "HostToContainer",
+        }]),
+        "[0].recursiveReadOnly",
+        "Forbidden: needs mountPropagation: None",
+    );
 }
 
 #[test]

@@ -30,11 +30,6 @@ fn what_is_not_built_is_refused() {
             "spec.containers[0].livenessProbe.grpc.mode: Not supported yet: gRPC probes use no TLS",
         ),
         (
-            "/spec/hostnameOverride",
-            json!("a"),
-            "spec.hostnameOverride: Not supported yet: use hostname and subdomain",
-        ),
-        (
             "/spec/overhead",
             json!({"cpu": 1}),
             "spec.overhead: Forbidden: it comes with runtime classes",

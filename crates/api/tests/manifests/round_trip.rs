@@ -9,8 +9,10 @@ use rubelet_api::{
     parse::{ParseContext, parse},
     pod::{Pod, PodSource},
     resources::QosClass,
-    status::{Condition, ContainerState, ContainerStatus, Phase, PodStatus, Terminated},
-    wire::{WireContext, pod_json, status_json},
+    status::{
+        Condition, ContainerState, ContainerStatus, ContainerUser, Phase, PodStatus, Terminated,
+    },
+    wire::{WireContext, pod_json, pod_status_json, status_json},
 };
 use serde_json::json;
 
@@ -39,6 +41,8 @@ fn status() -> PodStatus {
         restart_count: 1,
         state,
         last_state: Some(ended.clone()),
+        user: None,
+        recursive_read_only: Vec::new(),
     };
     let condition = |kind: &str, status| Condition {
         kind: kind.into(),
@@ -166,6 +170,72 @@ fn a_pod_with_its_status_is_a_valid_v1_pod() {
         "2026-02-01T00:00:00Z"
     );
     assert_eq!(value["metadata"]["deletionGracePeriodSeconds"], 5);
+}
+
+#[test]
+fn a_containers_status_repeats_what_was_allocated_and_mounted() {
+    let mut manifest = small();
+    manifest["spec"]["volumes"] = json!([{"name": "data", "emptyDir": {}}]);
+    manifest["spec"]["containers"] = json!([
+        {
+            "name": "a", "image": "busybox:1.36",
+            "resources": {"limits": {"memory": "64Mi", "cpu": "1"}, "requests": {"cpu": "250m"}},
+            "volumeMounts": [
+                {"name": "data", "mountPath": "/data"},
+                {"name": "data", "mountPath": "/ro", "readOnly": true},
+                {"name": "data", "mountPath": "rro", "readOnly": true, "recursiveReadOnly": "IfPossible"},
+                {"name": "data", "mountPath": "/not", "readOnly": true, "recursiveReadOnly": "IfPossible"},
+            ],
+        },
+        {"name": "b", "image": "busybox:1.36", "volumeMounts": [{"name": "data", "mountPath": "/data"}]},
+    ]);
+    let pod = parsed(&manifest.to_string());
+    let mut status = status();
+    status.containers[0].user = Some(Box::new(ContainerUser {
+        uid: 0,
+        gid: 7,
+        supplemental_groups: Vec::new(),
+    }));
+    // By the runtime's word.
+    status.containers[0].recursive_read_only = vec!["/rro".into()];
+    let wire = WireContext {
+        runtime: "containerd",
+        ..WireContext::default()
+    };
+    let json = pod_json(&pod, Some(&status), &wire);
+    assert_eq!(json["status"], pod_status_json(&pod, &status, &wire));
+    let [made, waiting] = [0, 1].map(|at| &json["status"]["containerStatuses"][at]);
+    let requests = json!({"memory": "64Mi", "cpu": "250m"});
+    assert_eq!(
+        made["resources"],
+        json!({"limits": {"memory": "64Mi", "cpu": "1"}, "requests": requests})
+    );
+    assert_eq!(made["allocatedResources"], requests);
+    assert_eq!(made["user"], json!({"linux": {"uid": 0, "gid": 7}}));
+    assert_eq!(
+        made["volumeMounts"],
+        json!([
+            {"name": "data", "mountPath": "/data"},
+            {"name": "data", "mountPath": "/ro", "readOnly": true, "recursiveReadOnly": "Disabled"},
+            {"name": "data", "mountPath": "rro", "readOnly": true, "recursiveReadOnly": "Enabled"},
+            {"name": "data", "mountPath": "/not", "readOnly": true, "recursiveReadOnly": "Disabled"},
+        ])
+    );
+    // The runtime has not made it: only what will be mounted is known.
+    assert_eq!(
+        waiting["volumeMounts"],
+        json!([{"name": "data", "mountPath": "/data"}])
+    );
+    for field in ["resources", "allocatedResources", "user"] {
+        assert!(waiting[field].is_null(), "{field}");
+    }
+    // Without any resources, made: there are some, and they are empty.
+    status.containers[1].container_id = "3".into();
+    let json = pod_json(&pod, Some(&status), &wire);
+    assert_eq!(
+        json["status"]["containerStatuses"][1]["resources"],
+        json!({})
+    );
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl Authorizer for AccessReviews {
             });
             let judge = Arc::clone(&self.judge);
             async move {
-                let allowed = allowed(call::ask(judge, PATH, body).await?)?;
+                let allowed = allowed(&call::ask(judge, PATH, body).await?)?;
                 Ok((allowed, if allowed { allowed_ttl } else { denied_ttl }))
             }
         };
@@ -84,9 +84,9 @@ fn spec(user: &User, attributes: &Attributes) -> Value {
     spec
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Review {
-    #[serde(default)]
     status: Status,
 }
 
@@ -97,9 +97,8 @@ struct Status {
     denied: bool,
 }
 
-fn allowed(review: Value) -> Result<bool, AuthError> {
-    let Review { status } = serde_json::from_value(review)
-        .map_err(|error| AuthError(format!("{PATH}: the answer can't be used: {error}")))?;
+pub(super) fn allowed(review: &Value) -> Result<bool, AuthError> {
+    let Review { status } = call::read(PATH, review)?;
     match status {
         Status {
             allowed: true,

@@ -6,6 +6,8 @@ use async_trait::async_trait;
 use rubelet_base::ErrorChain;
 use rubelet_kube::{ApiError, Client};
 use rubelet_server::secure::AuthError;
+use rubelet_yaml::read_value;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
@@ -66,4 +68,17 @@ pub(super) async fn ask(
     timeout(DEADLINE, tries)
         .await
         .unwrap_or_else(|_| Err(failed(&"no judgement by the API server within 10s")))
+}
+
+/// What an answer says. A field that can't be read makes it no judgement: without it the answer might
+/// say yes where it says no.
+pub(super) fn read<T: DeserializeOwned>(path: &str, review: &Value) -> Result<T, AuthError> {
+    let unusable = |what: &dyn std::fmt::Display| {
+        AuthError(format!("{path}: the answer can't be used: {what}"))
+    };
+    let read = read_value::<T>(review).map_err(|error| unusable(&error))?;
+    match read.left_out.first() {
+        Some(left_out) => Err(unusable(left_out)),
+        None => Ok(read.value),
+    }
 }

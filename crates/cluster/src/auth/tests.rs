@@ -331,3 +331,46 @@ async fn users_that_differ_in_anything_are_judged_apart() {
     }
     assert_eq!(court.asked(), others.len());
 }
+
+#[test]
+fn an_answer_that_cannot_be_read_is_no_judgement() {
+    let review = json!({
+        "metadata": { "name": "x" },
+        "status": {
+            "authenticated": true, "error": "",
+            "user": { "username": "ann", "uid": "7", "groups": ["ops"], "extra": { "k": ["v"] } },
+        },
+    });
+    let keep = ["/metadata"];
+    for seed in 0..500 {
+        let (nulls, absent) = sim_api::odd::with_nulls(seed, &review, &keep);
+        let read = |review| super::tokens::owner(review).unwrap();
+        assert_eq!(read(&nulls), read(&absent), "{seed}");
+        let (wrong, absent, pointer) = sim_api::odd::with_wrong_type(seed, &review, &keep);
+        match super::tokens::owner(&wrong) {
+            Ok(owner) => {
+                assert_eq!(pointer, "/status/error", "a field that nobody reads");
+                assert_eq!(owner, read(&absent));
+            }
+            Err(rubelet_server::secure::AuthError(text)) => {
+                let field = pointer.trim_start_matches('/').replace('/', ".");
+                assert!(text.contains(&field), "{text}: {field}");
+            }
+        }
+    }
+    for (status, allowed) in [
+        (json!({ "allowed": true }), Some(true)),
+        (
+            json!({ "allowed": true, "denied": null, "reason": null }),
+            Some(true),
+        ),
+        (json!({ "allowed": null }), Some(false)),
+        (json!(null), Some(false)),
+        (json!({ "allowed": "true" }), None),
+        (json!({ "allowed": true, "denied": "yes" }), None),
+        (json!("yes"), None),
+    ] {
+        let answer = super::access::allowed(&json!({ "status": status }));
+        assert_eq!(answer.ok(), allowed, "{status}");
+    }
+}

@@ -54,7 +54,7 @@ impl Authenticator for TokenReviews {
             });
             let judge = Arc::clone(&self.judge);
             async move {
-                let owner = owner(call::ask(judge, PATH, body).await?)?;
+                let owner = owner(&call::ask(judge, PATH, body).await?)?;
                 let ttl = if owner.is_some() {
                     ttl
                 } else {
@@ -67,9 +67,9 @@ impl Authenticator for TokenReviews {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Review {
-    #[serde(default)]
     status: Status,
 }
 
@@ -85,21 +85,20 @@ struct Status {
 struct Owner {
     username: String,
     uid: String,
-    groups: Option<Vec<String>>,
-    extra: Option<BTreeMap<String, Vec<String>>>,
+    groups: Vec<String>,
+    extra: BTreeMap<String, Vec<String>>,
 }
 
-fn owner(review: Value) -> Result<Option<User>, AuthError> {
-    let Review { status } = serde_json::from_value(review)
-        .map_err(|error| AuthError(format!("{PATH}: the answer can't be used: {error}")))?;
+pub(super) fn owner(review: &Value) -> Result<Option<User>, AuthError> {
+    let Review { status } = call::read(PATH, review)?;
     let user = status.user;
     // Somebody without a name would be nobody to authorisation.
     Ok(
-        (status.authenticated && !user.username.is_empty()).then(|| User {
+        (status.authenticated && !user.username.is_empty()).then_some(User {
             name: user.username,
             uid: user.uid,
-            groups: user.groups.unwrap_or_default(),
-            extra: user.extra.unwrap_or_default(),
+            groups: user.groups,
+            extra: user.extra,
         }),
     )
 }

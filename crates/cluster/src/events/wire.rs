@@ -49,7 +49,6 @@ pub(super) fn object(outgoing: &Outgoing, node_name: &str) -> Value {
         "lastTimestamp": seconds(event.last),
         "count": outgoing.count,
         "type": event.kind.as_str(),
-        "eventTime": null,
         "reportingComponent": "kubelet",
         "reportingInstance": node_name,
     })

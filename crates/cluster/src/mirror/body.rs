@@ -1,6 +1,9 @@
 //! The mirror pod of a static pod.
 
-use rubelet_api::{annotations::CONFIG_MIRROR, pod::Pod};
+use rubelet_api::{
+    annotations::{CONFIG_HASH, CONFIG_MIRROR},
+    pod::Pod,
+};
 use serde_json::{Value, json};
 
 /// What only an API server may say of a pod.
@@ -25,7 +28,9 @@ pub(super) fn body(pod: &Pod, node_name: &str, node_uid: &str) -> Value {
     if let Some(fields) = metadata.as_object_mut() {
         fields.retain(|field, _| !NOT_OURS.contains(&&**field));
     }
-    metadata["annotations"][CONFIG_MIRROR] = pod.uid.as_str().into();
+    // The same value in both, as the kubelet writes them: others compare them.
+    let hash = pod.annotations.get(CONFIG_HASH);
+    metadata["annotations"][CONFIG_MIRROR] = hash.map(|hash| &**hash).into();
     metadata["ownerReferences"] = json!([{
         "apiVersion": "v1",
         "kind": "Node",

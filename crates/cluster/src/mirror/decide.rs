@@ -6,8 +6,8 @@ use std::{
 };
 
 use rubelet_api::{
-    annotations::CONFIG_HASH,
-    pod::{Pod, PodSource},
+    annotations::{CONFIG_HASH, CONFIG_SEEN, CONFIG_SOURCE},
+    pod::{Pod, PodSource, PodSpec},
     status::Phase,
 };
 use rubelet_base::PodName;
@@ -100,17 +100,56 @@ pub(super) fn decide(
 }
 
 fn wrong(mirror: &ApiPod, pod: &Pod, phase: Option<&Phase>) -> Option<Why> {
-    let hash = pod.annotations.get(CONFIG_HASH);
     let ended = mirror.phase.is_some_and(Phase::is_terminal);
     if mirror.deletion.is_some() {
         Some(Why::Deleted)
-    } else if mirror.mirror.as_deref() != Some(pod.uid.as_str())
-        || mirror.config_hash.is_some() && mirror.config_hash.as_ref() != hash
-    {
+    } else if !shows(mirror, pod) {
         Some(Why::Differs)
     } else if ended && phase.is_some_and(|phase| !phase.is_terminal()) {
         Some(Why::RunsAgain)
     } else {
         None
+    }
+}
+
+/// Whether a mirror pod was made for this version of a manifest.
+///
+/// Another kubelet hashes the manifest in its own way, and gives the pod that hash as its UID. Where
+/// that UID was adopted with the running containers, its mirror pod stays as long as it shows what
+/// runs: nothing of the cluster is to notice that the kubelet was replaced.
+fn shows(mirror: &ApiPod, pod: &Pod) -> bool {
+    let hash = pod.annotations.get(CONFIG_HASH).map(|hash| &**hash);
+    let (made_for, shown_hash) = (mirror.mirror.as_deref(), mirror.config_hash.as_deref());
+    if made_for == hash {
+        return shown_hash.is_none() || shown_hash == hash;
+    }
+    let adopted = made_for == shown_hash && made_for == Some(pod.uid.as_str());
+    adopted && mirror.shows.as_ref().is_some_and(|shown| same(shown, pod))
+}
+
+/// Whether two definitions run the same, as far as an API server keeps what a manifest says.
+fn same(shown: &Pod, pod: &Pod) -> bool {
+    const KUBELETS: [&str; 3] = [CONFIG_HASH, CONFIG_SEEN, CONFIG_SOURCE];
+    let mut annotations = pod.annotations.iter();
+    let annotated = annotations.all(|(key, value)| {
+        KUBELETS.contains(&&**key) || shown.annotations.get(key) == Some(value)
+    });
+    annotated && shown.labels == pod.labels && comparable(shown) == comparable(pod)
+}
+
+/// What of a specification is neither a hash of its text nor set by admission.
+fn comparable(pod: &Pod) -> PodSpec {
+    let mut spec = pod.spec.clone();
+    let all = spec.init_containers.iter_mut().chain(&mut spec.containers);
+    all.for_each(|container| container.definition = None);
+    PodSpec {
+        priority: 0,
+        priority_class: None,
+        service_account: "".into(),
+        overhead: PodSpec::default().overhead,
+        node_selector: PodSpec::default().node_selector,
+        node_affinity: None,
+        tolerations: Vec::new(),
+        ..spec
     }
 }

@@ -110,6 +110,42 @@ fn each_static_pod_has_a_mirror_pod_that_shows_it() {
 }
 
 #[test]
+fn the_mirror_pod_of_another_kubelet_stays_as_long_as_it_shows_what_runs() {
+    // The UID is the hash by which that kubelet knew the manifest.
+    let mut web = Pod::clone(&from_file("web", "x"));
+    web.uid = "0123456789abcdef".into();
+    let web = Arc::new(web);
+    let mut body = body(&web, "n", "node-uid");
+    body["metadata"]["uid"] = "m".into();
+    // The API server's defaults and those of its admission.
+    body["spec"]["priority"] = 0.into();
+    body["spec"]["schedulerName"] = "default-scheduler".into();
+    let shown = rubelet_api::parse::api_pod(body, "n").unwrap();
+    let mirror = ApiPod {
+        mirror: Some(web.uid.as_str().into()),
+        config_hash: Some(web.uid.as_str().into()),
+        shows: Some(Arc::new(shown.pod)),
+        ..mirror_of(&web, "m", "1", &json!({"phase": "Running"}))
+    };
+    let mirrors = std::slice::from_ref(&mirror);
+    let runs = [entry(&web, status(Phase::Running, Vec::new()))];
+    assert_eq!(steps(&desired(&[&web], true), &runs, mirrors), [""; 0]);
+
+    let differs = ["delete web-n m: Differs"];
+    let mut edited = Pod::clone(&from_file("web", "z"));
+    edited.uid = web.uid.clone();
+    let edited = desired(&[&Arc::new(edited)], true);
+    assert_eq!(steps(&edited, &runs, mirrors), differs);
+    let another = desired(&[&from_file("web", "x")], true);
+    assert_eq!(steps(&another, &runs, mirrors), differs, "another UID");
+    let unknown = [ApiPod {
+        shows: None,
+        ..mirror
+    }];
+    assert_eq!(steps(&desired(&[&web], true), &runs, &unknown), differs);
+}
+
+#[test]
 fn a_mirror_pod_outlives_its_static_pod_only_until_that_has_ended() {
     let web = from_file("web", "x");
     let mirror = [mirror_of(&web, "m", "1", &json!({"phase": "Running"}))];
@@ -153,7 +189,9 @@ fn a_mirror_pod_is_the_static_pod_owned_by_its_node() {
         );
     }
     let annotations = metadata["annotations"].as_object().unwrap();
-    assert_eq!(annotations["kubernetes.io/config.mirror"], "uid-web");
+    let hash = &annotations["kubernetes.io/config.hash"];
+    assert!(hash.is_string());
+    assert_eq!(&annotations["kubernetes.io/config.mirror"], hash);
     for kept in ["hash", "source", "seen"] {
         assert!(annotations[&format!("kubernetes.io/config.{kept}")].is_string());
     }

@@ -13,10 +13,10 @@ use rubelet_node_plan::node_status::{
 use tokio::{sync::watch, time::sleep};
 use tracing::debug;
 
-/// Time between two lists. Between them the scheduler's idea of the images is a little old.
+/// Time between two lists: what somebody else changed is found then.
 const PERIOD: Duration = Duration::from_secs(300);
 /// After a change that the agent made itself, this time is waited for more of them.
-const SETTLE: Duration = Duration::from_secs(30);
+const SETTLE: Duration = Duration::from_secs(10);
 
 /// What the runtime has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct RuntimeImages {
     pub file_system: Option<Arc<Path>>,
 }
 
-/// Lists the images as soon as the runtime is ready, each 5 minutes, and half a minute after
+/// Lists the images as soon as the runtime is ready, each 5 minutes, and ten seconds after
 /// `pulls` changed. `max` is `nodeStatusMaxImages`.
 pub async fn follow_images(
     service: Arc<dyn ImageService>,

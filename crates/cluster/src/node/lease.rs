@@ -1,16 +1,17 @@
 //! The lease by which the cluster knows that the node is alive. Renewed by a task that does nothing
-//! else, so that nothing on the node can delay it.
+//! else, so that nothing on the node can delay it. It needs to know nothing but the node's name: the
+//! node object only adds its owner.
 //!
 //! Source of the rules: `k8s.io/component-helpers/apimachinery/lease` of Kubernetes 1.36.
 
 use std::{convert::Infallible, future::pending, time::Duration};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rubelet_base::{Backoff, ErrorChain};
 use rubelet_kube::ApiError;
 use rubelet_kubelet::clock::Clock;
 use rubelet_node_plan::node_status::{NodeSettings, schedule::Chance};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::{
     sync::watch,
     time::{Instant, sleep, sleep_until, timeout},
@@ -34,6 +35,12 @@ const CONFLICTS: usize = 5;
 /// After so many failures the connection itself is in doubt.
 const DOUBTFUL: u32 = 2;
 
+/// Between the times of two renewals at least.
+const LEAST_STEP: SignedDuration = SignedDuration::from_millis(1);
+
+/// How long a lease that has to be made waits for the node that is to own it.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+
 /// Keeps the lease.
 pub(super) struct LeaseTask<A> {
     api: A,
@@ -50,7 +57,7 @@ pub(super) struct LeaseTask<A> {
 enum Failure {
     /// The API server refused, or did not answer.
     Call(ApiError),
-    /// A lease can't be made for a node that nobody knows.
+    /// The API server says that there is no such node: nobody would remove its lease.
     NoNode,
 }
 
@@ -94,7 +101,7 @@ impl<A: NodeApi> LeaseTask<A> {
                     backoff.reset();
                     complaint.settle();
                     let later = interval.mul_f64(1.0 + JITTER * self.chance.next_unit());
-                    sleep_until(began + later).await;
+                    self.wait_until(began + later).await;
                 }
                 Err(Failure::NoNode) => self.wait_for_node().await,
                 Err(Failure::Call(error)) => {
@@ -145,9 +152,13 @@ impl<A: NodeApi> LeaseTask<A> {
         Err(Failure::Call(ApiError::TimedOut))
     }
 
-    /// Makes a lease. It belongs to the node, so that it goes when the node goes.
+    /// Makes a lease. It belongs to the node, so that it goes when the node goes; where the node can't
+    /// be read it is made all the same, and gets its owner later.
     async fn create(&mut self) -> Result<(), Failure> {
-        if self.uid().is_none() {
+        let answered = |seen: &Seen| seen.absent || seen.node.is_some();
+        // Late or never is no reason to be taken for dead.
+        let _ = timeout(FIRST_LOOK, self.seen.subscribe().wait_for(answered)).await;
+        if self.seen.borrow().absent {
             return Err(Failure::NoNode);
         }
         let fresh = self.stamped(json!({
@@ -165,27 +176,38 @@ impl<A: NodeApi> LeaseTask<A> {
         }
     }
 
-    /// The lease with the time of now, its duration and its owner.
-    fn stamped(&self, mut lease: Value) -> Value {
-        lease["spec"]["leaseDurationSeconds"] = self.duration.as_secs().into();
-        lease["spec"]["renewTime"] = micro_time(self.clock.now()).into();
-        if let Some(uid) = self.uid() {
-            let owners = lease["metadata"]["ownerReferences"].as_array();
-            let is_node = |owner: &Value| owner["kind"] == "Node";
-            let owned = owners.is_some_and(|owners| {
-                let foreign = owners.iter().any(|owner| !is_node(owner));
-                foreign || owners.iter().any(|owner| owner["uid"] == *uid)
-            });
-            if !owned {
-                lease["metadata"]["ownerReferences"] = json!([{
-                    "apiVersion": "v1",
-                    "kind": "Node",
-                    "name": self.name,
-                    "uid": uid,
-                }]);
-            }
+    /// The lease with the time of now, its duration and its owner. Whatever else somebody wrote into
+    /// it stays, but for nulls, which mean the same as nothing and are never written.
+    pub(super) fn stamped(&self, mut lease: Value) -> Value {
+        drop_nulls(&mut lease);
+        let mut lease = fields(lease);
+        let mut spec = fields(lease.remove("spec").unwrap_or_default());
+        if !spec.get("holderIdentity").is_some_and(Value::is_string) {
+            spec.insert("holderIdentity".to_owned(), json!(self.name));
         }
-        lease
+        spec.insert(
+            "leaseDurationSeconds".to_owned(),
+            self.duration.as_secs().into(),
+        );
+        let last = spec.get("renewTime").and_then(Value::as_str);
+        let last = last.and_then(|text| text.parse().ok());
+        let time = renew_time(last, self.clock.now());
+        spec.insert("renewTime".to_owned(), micro_time(time).into());
+        lease.insert("spec".to_owned(), spec.into());
+        let mut metadata = fields(lease.remove("metadata").unwrap_or_default());
+        if let Some(uid) = self.uid()
+            && !is_owned(&metadata, &uid)
+        {
+            let owner = json!([{
+                "apiVersion": "v1",
+                "kind": "Node",
+                "name": self.name,
+                "uid": uid,
+            }]);
+            metadata.insert("ownerReferences".to_owned(), owner);
+        }
+        lease.insert("metadata".to_owned(), metadata.into());
+        lease.into()
     }
 
     fn uid(&self) -> Option<Box<str>> {
@@ -208,13 +230,70 @@ impl<A: NodeApi> LeaseTask<A> {
         }
     }
 
+    /// Waits for the next renewal, or until a lease without an owner can get one.
+    async fn wait_until(&self, next: Instant) {
+        let has_owner = |seen: &Seen| {
+            let node = seen.node.as_ref();
+            let uid = node.map(|node| &*node.metadata.uid).unwrap_or_default();
+            let metadata = self.lease.as_ref().map(|lease| &lease["metadata"]);
+            let metadata = metadata.and_then(Value::as_object);
+            uid.is_empty() || metadata.is_none_or(|metadata| is_owned(metadata, uid))
+        };
+        let mut seen = self.seen.subscribe();
+        tokio::select! {
+            () = sleep_until(next) => {}
+            // The sender is this task's own.
+            _ = seen.wait_for(|seen| !has_owner(seen)) => {}
+        }
+    }
+
     async fn wait_for_node(&self) {
-        let known = |seen: &Seen| seen.node.is_some();
+        let known = |seen: &Seen| !seen.absent;
         if self.seen.subscribe().wait_for(known).await.is_err() {
             // The agent stops.
             pending::<()>().await;
         }
     }
+}
+
+/// The time of a renewal. For the node controller a lease is renewed when its time is later than what it saw
+/// last, so the time goes on also where the node's clock was set back: otherwise the node would count as lost
+/// until the clock is there again.
+fn renew_time(last: Option<Timestamp>, now: Timestamp) -> Timestamp {
+    let next = last.and_then(|last| last.checked_add(LEAST_STEP).ok());
+    next.map_or(now, |next| next.max(now))
+}
+
+/// The fields of an object; none of what is no object.
+fn fields(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
+/// Removes what is null, all the way down.
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => {
+            items.retain(|item| !item.is_null());
+            items.iter_mut().for_each(drop_nulls);
+        }
+        _ => {}
+    }
+}
+
+/// Whether a lease belongs to the node, or to somebody else who knows better.
+fn is_owned(metadata: &Map<String, Value>, uid: &str) -> bool {
+    let owners = metadata.get("ownerReferences").and_then(Value::as_array);
+    owners.is_some_and(|owners| {
+        let foreign = owners.iter().any(|owner| owner["kind"] != "Node");
+        foreign || owners.iter().any(|owner| owner["uid"] == *uid)
+    })
 }
 
 /// A time with microseconds, as leases have it.

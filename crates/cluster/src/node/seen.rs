@@ -14,6 +14,8 @@ pub(super) struct Seen {
     /// It has to be read again: the watch does not show what an answer showed, or the API server was
     /// away.
     pub(super) doubt: bool,
+    /// The API server has said that there is no object. Not so while nothing is known.
+    pub(super) absent: bool,
     /// Whether the watch has shown this state or a newer one.
     echoed: bool,
 }
@@ -55,7 +57,10 @@ impl Seen {
 
     /// An answer showed that there is no node.
     pub(super) fn gone(&mut self) {
-        *self = Self::default();
+        *self = Self {
+            absent: true,
+            ..Self::default()
+        };
     }
 
     fn take(&mut self, node: Node, echoed: bool) {
@@ -71,6 +76,7 @@ impl Seen {
         if echoed {
             self.doubt = false;
         }
+        self.absent = false;
         if !same {
             self.node = Some(Arc::new(node));
         }
@@ -88,14 +94,14 @@ fn is_newer(one: &Node, other: &Node) -> bool {
 /// Changes what is known and wakes those who follow it, if anything of interest changed.
 pub(super) fn change(seen: &watch::Sender<Seen>, change: impl FnOnce(&mut Seen)) {
     seen.send_if_modified(|seen| {
-        let (node, doubt) = (seen.node.clone(), seen.doubt);
+        let (node, doubt, absent) = (seen.node.clone(), seen.doubt, seen.absent);
         change(seen);
         let same = match (&node, &seen.node) {
             (Some(old), Some(new)) => Arc::ptr_eq(old, new),
             (None, None) => true,
             _ => false,
         };
-        !same || doubt != seen.doubt
+        !same || doubt != seen.doubt || absent != seen.absent
     });
 }
 

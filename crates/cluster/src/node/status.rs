@@ -54,7 +54,7 @@ pub(super) struct StatusTask<A> {
     pub(super) settings: NodeSettings,
     pub(super) facts: NodeFacts,
     pub(super) seen: watch::Sender<Seen>,
-    /// Whether this process has registered the node that is there now.
+    /// Whether this process has registered the node.
     pub(super) registered: bool,
     shown: watch::Receiver<Seen>,
     own: watch::Sender<Arc<NodeView>>,
@@ -63,6 +63,7 @@ pub(super) struct StatusTask<A> {
     silent_since: Option<Instant>,
     images: watch::Receiver<RuntimeImages>,
     pleg: Arc<dyn Fn() -> Option<String> + Send + Sync>,
+    problem: watch::Sender<Option<String>>,
     recorder: Recorder,
     clock: Clock,
     port: u16,
@@ -100,6 +101,7 @@ impl<A: NodeApi> StatusTask<A> {
             silent_since: None,
             images: parts.images,
             pleg: parts.problems,
+            problem: parts.problem,
             recorder: parts.recorder,
             clock: parts.clock,
             port: parts.server_port.unwrap_or(0),
@@ -198,10 +200,7 @@ impl<A: NodeApi> StatusTask<A> {
         self.show_own(&observed);
         let seen = self.shown.borrow_and_update().clone();
         let registers = self.settings.register;
-        if seen.node.is_none() && self.registered {
-            info!(node = %self.settings.name, "The node object is gone");
-            self.registered = false;
-        }
+        self.tell_of_loss(seen.absent);
         if registers && !self.registered {
             return self.register(&observed).await;
         }
@@ -226,6 +225,25 @@ impl<A: NodeApi> StatusTask<A> {
             },
         };
         self.report(&observed, &node).await
+    }
+
+    /// Who deletes the node object wants it gone: it is registered at a start only, as by the kubelet.
+    fn tell_of_loss(&self, absent: bool) {
+        let lost = self.registered && absent;
+        let problem = lost.then(|| {
+            let name = &self.settings.name;
+            format!("the node object {name} was deleted; a restart of the agent registers it again")
+        });
+        let changed = self.problem.send_if_modified(|told| {
+            let changed = *told != problem;
+            told.clone_from(&problem);
+            changed
+        });
+        match problem {
+            Some(problem) if changed => warn!("{problem}"),
+            None if changed => info!(node = %self.settings.name, "The node object is there again"),
+            _ => {}
+        }
     }
 
     /// Sends what differs from the node that the API server shows, or a sign of life when it is due.

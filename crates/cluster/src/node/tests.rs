@@ -3,6 +3,7 @@
 mod keep;
 mod leases;
 mod model;
+mod odd;
 mod register;
 mod runtime;
 mod sim;
@@ -10,9 +11,10 @@ mod sim;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
+use rubelet_base::event_text::find;
 use rubelet_kubelet::{
     clock::Clock,
-    events::{Recorder, Subject},
+    events::{Event, EventType, Recorder, Subject},
     runtime_state::RuntimeState,
 };
 use rubelet_node_plan::node_status::{NodeFacts, NodeSettings, object::Node};
@@ -32,6 +34,7 @@ struct Outside {
     clock: Clock,
     runtime: watch::Sender<RuntimeState>,
     images: watch::Sender<RuntimeImages>,
+    problem: watch::Sender<Option<String>>,
 }
 
 impl Outside {
@@ -42,6 +45,7 @@ impl Outside {
             clock,
             runtime: watch::Sender::new(RuntimeState::default()),
             images: watch::Sender::new(RuntimeImages::default()),
+            problem: watch::Sender::new(None),
         }
     }
 
@@ -60,6 +64,7 @@ impl Outside {
             runtime: self.runtime.subscribe(),
             images: self.images.subscribe(),
             problems: Arc::new(|| None),
+            problem: self.problem.clone(),
             recorder: self.recorder.clone(),
             clock: self.clock.clone(),
             root: PathBuf::from("/"),
@@ -87,6 +92,7 @@ struct Agent {
     recorder: Recorder,
     runtime: watch::Sender<RuntimeState>,
     images: watch::Sender<RuntimeImages>,
+    problem: watch::Sender<Option<String>>,
     task: JoinHandle<()>,
 }
 
@@ -104,6 +110,7 @@ impl Agent {
             recorder: outside.recorder,
             runtime: outside.runtime,
             images: outside.images,
+            problem: outside.problem,
             task: tokio::spawn(tasks),
         }
     }
@@ -156,6 +163,13 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
+        let events = self.recorder.board().list();
+        let known = |event: &Event| {
+            let warning = event.kind == EventType::Warning;
+            find(warning, &event.reason, &event.message).is_some()
+        };
+        let unknown = events.iter().find(|(_, _, event)| !known(event));
+        assert!(std::thread::panicking() || unknown.is_none(), "{unknown:?}");
         self.task.abort();
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct ObjectKey {
 /// An object as it is kept.
 #[derive(Clone, PartialEq)]
 pub(super) struct Object {
+    /// `metadata.uid`; empty if it is not known.
+    pub(super) uid: Box<str>,
     /// What is in it.
     pub(super) content: Content,
     /// `immutable`.

@@ -71,7 +71,10 @@ pub(super) fn of_environment(pod: &Pod, container: &Container) -> Vec<ObjectKey>
         .filter_map(|variable| match &variable.value {
             EnvValue::ConfigMapKey(key) => Some((ObjectKind::ConfigMap, &key.object)),
             EnvValue::SecretKey(key) => Some((ObjectKind::Secret, &key.object)),
-            EnvValue::Literal(_) | EnvValue::Field(_) | EnvValue::Resource(_) => None,
+            EnvValue::Literal(_)
+            | EnvValue::Field(_)
+            | EnvValue::Resource(_)
+            | EnvValue::FileKey(_) => None,
         });
     keys(pod, from.chain(single))
 }

@@ -1,5 +1,5 @@
 //! The objects of tracked pods on disk, so that pods start again after a reboot without the API
-//! server. The folder and its files can be read by root only.
+//! server. The folder and its files can be read by root only; secrets and tokens are encrypted.
 
 use std::{
     collections::BTreeSet,
@@ -7,15 +7,18 @@ use std::{
     io,
     os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::PathBuf,
+    sync::Arc,
 };
 
+use rubelet_api::container::ObjectKind;
 use rubelet_base::{ErrorChain, PodUid};
 use rubelet_store::{Loaded, Record, Stored};
 use sha2::{Digest, Sha256};
-use tokio::task::spawn_blocking;
+use tokio::{sync::OnceCell, task::spawn_blocking};
 use tracing::warn;
 
 use super::{
+    at_rest::{self, Sealing, SecretsAtRest},
     cell::ObjectKey,
     records::{ClassesRecord, ObjectRecord, ServicesRecord, TokensRecord},
 };
@@ -45,11 +48,20 @@ pub(super) enum FileContent {
 #[derive(Debug, Clone)]
 pub(super) struct Files {
     folder: PathBuf,
+    secrets: Arc<(SecretsAtRest, OnceCell<Sealing>)>,
 }
 
 impl FileKey {
+    fn is_secret(&self) -> bool {
+        match self {
+            Self::Object(key) => key.kind == ObjectKind::Secret,
+            Self::Tokens(_) => true,
+            Self::Services | Self::Classes => false,
+        }
+    }
+
     /// Names of objects may be too long for a file, and UIDs may be anything.
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         let hashed = |kind: &str, parts: &[&str]| {
             let digest = Sha256::digest(parts.join("/"));
             let hex: String = digest[..16]
@@ -68,14 +80,35 @@ impl FileKey {
 }
 
 impl Files {
-    pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder }
+    pub(super) fn new(folder: PathBuf, secrets: SecretsAtRest) -> Self {
+        Self {
+            folder,
+            secrets: Arc::new((secrets, OnceCell::new())),
+        }
+    }
+
+    /// Finds the key and puts in order what an earlier version left, once. Everything else waits
+    /// for it.
+    pub(super) async fn prepare(&self) -> Sealing {
+        let (wanted, ready) = &*self.secrets;
+        let prepared = ready.get_or_init(|| async {
+            let (folder, wanted) = (self.folder.clone(), wanted.clone());
+            let prepared = spawn_blocking(move || at_rest::prepare(&folder, &wanted));
+            // The agent stops: nothing is written any more.
+            prepared.await.unwrap_or(Sealing::NotKept)
+        });
+        prepared.await.clone()
     }
 
     /// Reads a file; nothing where there is none, or one that can't be used.
     pub(super) async fn load<T: Stored + Send + 'static>(&self, key: &FileKey) -> Option<T> {
         let path = self.folder.join(key.name());
-        let read = spawn_blocking(move || match Record::at(&path).load() {
+        let sealing = self.prepare().await;
+        let record = match key.is_secret() {
+            true => sealing.record(path.clone())?,
+            false => Record::at(&path),
+        };
+        let read = spawn_blocking(move || match record.load() {
             Ok(Loaded::Valid(value)) => Some(value),
             Ok(Loaded::Missing) => None,
             Ok(Loaded::Quarantined { moved_to, why }) => {
@@ -92,14 +125,14 @@ impl Files {
 
     /// Writes these files, and removes those without content.
     pub(super) async fn write(&self, files: Vec<(FileKey, Option<FileContent>)>) {
-        let this = self.clone();
+        let (this, sealing) = (self.clone(), self.prepare().await);
         let written = spawn_blocking(move || {
             if let Err(error) = this.make_folder() {
                 warn!(folder = %this.folder.display(), %error, "Objects of pods can't be kept for a reboot");
                 return;
             }
             for (key, content) in files {
-                this.write_one(&key, content.as_ref());
+                this.write_one(&key, content.as_ref(), &sealing);
             }
         });
         if let Err(error) = written.await
@@ -112,6 +145,7 @@ impl Files {
     /// Removes all files but these.
     pub(super) async fn keep_only(&self, keys: &BTreeSet<FileKey>) {
         let names: BTreeSet<String> = keys.iter().map(FileKey::name).collect();
+        self.prepare().await;
         let folder = self.folder.clone();
         let removed = spawn_blocking(move || {
             let Ok(entries) = fs::read_dir(&folder) else {
@@ -142,13 +176,17 @@ impl Files {
         fs::set_permissions(&self.folder, Permissions::from_mode(0o700))
     }
 
-    fn write_one(&self, key: &FileKey, content: Option<&FileContent>) {
+    fn write_one(&self, key: &FileKey, content: Option<&FileContent>, sealing: &Sealing) {
         let path = self.folder.join(key.name());
-        let result = match content {
-            Some(FileContent::Object(record)) => save(path, record),
-            Some(FileContent::Tokens(record)) => save(path, record),
-            Some(FileContent::Services(record)) => save(path, record),
-            Some(FileContent::Classes(record)) => save(path, record),
+        let is_kept = !key.is_secret() || matches!(sealing, Sealing::Kept { .. });
+        let result = match content.filter(|_| is_kept) {
+            Some(FileContent::Object(record)) if key.is_secret() => {
+                save_sealed(path, record, sealing)
+            }
+            Some(FileContent::Object(record)) => save(&Record::at(path), record),
+            Some(FileContent::Tokens(record)) => save_sealed(path, record, sealing),
+            Some(FileContent::Services(record)) => save(&Record::at(path), record),
+            Some(FileContent::Classes(record)) => save(&Record::at(path), record),
             // Most pods leave nothing, and a removal waits for the disk.
             None if matches!(path.try_exists(), Ok(false)) => Ok(()),
             None => Record::<ObjectRecord>::at(path)
@@ -161,8 +199,15 @@ impl Files {
     }
 }
 
-fn save<T: Stored>(path: PathBuf, record: &T) -> Result<(), String> {
-    let saved = Record::at(path).save(record);
+fn save_sealed<T: Stored>(path: PathBuf, value: &T, sealing: &Sealing) -> Result<(), String> {
+    match sealing.record(path) {
+        Some(record) => save(&record, value),
+        None => Ok(()),
+    }
+}
+
+fn save<T: Stored>(record: &Record<T>, value: &T) -> Result<(), String> {
+    let saved = record.save(value);
     saved
         .map(drop)
         .map_err(|error| ErrorChain(&error).to_string())

@@ -26,6 +26,8 @@ type Encoded = BTreeMap<Box<str>, String>;
 pub(super) struct ObjectRecord {
     namespace: Box<str>,
     name: Box<str>,
+    #[serde(default)]
+    uid: Box<str>,
     /// `type` of a secret; `None`: it is a config map.
     secret_type: Option<Box<str>>,
     immutable: bool,
@@ -97,6 +99,7 @@ impl ObjectRecord {
         Self {
             namespace: key.namespace.clone(),
             name: key.name.clone(),
+            uid: object.uid.clone(),
             secret_type,
             immutable: object.immutable,
             data,
@@ -121,6 +124,7 @@ impl ObjectRecord {
             _ => return None,
         };
         Some(Object {
+            uid: self.uid,
             content,
             immutable: self.immutable,
         })

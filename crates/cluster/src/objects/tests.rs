@@ -2,8 +2,10 @@
 
 mod cluster;
 
+mod at_rest;
 mod away;
 mod files;
+mod odd;
 mod real;
 mod services;
 mod tokens;

@@ -28,6 +28,23 @@ pub(super) fn refresh_at(
     before(by_age.min(by_rest), jitter)
 }
 
+/// When a token expires, by this node's clock, of which the API server's may be off. The token was asked for
+/// at `asked`, so it lasts from then on for its `lifetime` at most, and what the API server says is taken within
+/// that; and it is replaced when half of its life is over at the earliest, so that one that seems to be at its end
+/// is not asked for over and over.
+pub(super) fn by_own_clock(
+    expires_at: Timestamp,
+    lifetime: Option<Duration>,
+    asked: Timestamp,
+) -> Timestamp {
+    let Some(lifetime) = lifetime else {
+        return expires_at;
+    };
+    // A fifth of the life before its end, `refresh_at` is at the half.
+    let earliest = after(asked, lifetime.mul_f64(0.7));
+    expires_at.clamp(earliest, after(asked, lifetime))
+}
+
 /// A number of the text, the same in each run.
 pub(super) fn spread_of(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
@@ -81,5 +98,28 @@ mod tests {
         let of = |text: &str| spread_of(text) % 1000;
         assert_ne!(of("a"), of("b"));
         assert_eq!(of("a"), of("a"));
+    }
+
+    #[test]
+    fn whatever_the_api_servers_clock_shows_a_token_is_replaced_in_the_second_half_of_its_life() {
+        let asked = Timestamp::from_second(1_800_000_000).unwrap();
+        for life in [600, HOUR, 24 * HOUR] {
+            let seconds = i64::try_from(life).unwrap();
+            for minutes in [-24 * 60, -60, -10, -1, 0, 1, 10, 60, 24 * 60] {
+                let told = asked + SignedDuration::from_secs(seconds + minutes * 60);
+                let lifetime = Some(Duration::from_secs(life));
+                let end = by_own_clock(told, lifetime, asked);
+                if minutes == 0 {
+                    assert_eq!(end, told);
+                }
+                let at = refresh_at(end, lifetime, 0).duration_since(asked);
+                let range = SignedDuration::from_secs(seconds / 2 - 1)
+                    ..=SignedDuration::from_secs(seconds * 4 / 5);
+                assert!(range.contains(&at), "{life} s, {minutes} min: {at:?}");
+            }
+        }
+        assert_eq!(by_own_clock(asked, None, asked), asked);
+        let ever = by_own_clock(Timestamp::MAX, Some(Duration::MAX), asked);
+        assert_eq!(ever, Timestamp::MAX);
     }
 }

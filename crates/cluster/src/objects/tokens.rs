@@ -16,7 +16,7 @@ use super::{
     read::BEFORE_OLD,
     records::{HeldToken, TokensRecord},
     shared::Shared,
-    token_rules::{refresh_at, spread_of},
+    token_rules::{by_own_clock, refresh_at, spread_of},
     wire::TokenAnswer,
 };
 
@@ -64,10 +64,12 @@ impl Shared {
         let answer = self.request(pod, request, held.is_some()).await;
         match (answer, held) {
             (Ok(answer), _) => {
+                let seconds = answer.spec.expiration_seconds;
+                let end = answer.status.expiration_timestamp;
                 let token = HeldToken {
                     token: answer.status.token.clone(),
-                    expires_at: answer.status.expiration_timestamp,
-                    seconds: answer.spec.expiration_seconds,
+                    expires_at: by_own_clock(end, seconds.map(Duration::from_secs), now),
+                    seconds,
                 };
                 self.keep(pod, request, token);
                 Ok(Token(answer.status.token.into()))
@@ -138,7 +140,11 @@ impl Shared {
     fn keep(&self, pod: &Pod, request: &TokenRequest, token: HeldToken) {
         let mut state = self.state();
         if let Some(tracked) = state.pods.get_mut(&pod.uid) {
-            let held = Held::new(pod, request, token);
+            let held = Held {
+                // One that is at its end already is not asked for again at once.
+                tried_at: Some(Instant::now()),
+                ..Held::new(pod, request, token)
+            };
             tracked.tokens.insert(request.clone(), held);
         }
         drop(state);

@@ -26,6 +26,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 impl Shared {
     /// Does what is due, for ever.
     pub(super) async fn run(self: &Arc<Self>) {
+        self.files.prepare().await;
         tokio::join!(self.turns(), self.writes());
     }
 

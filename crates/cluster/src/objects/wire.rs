@@ -10,6 +10,7 @@ use rubelet_api::{
     objects::{ConfigMap, Data, Secret},
 };
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
     cell::{Content, Object},
@@ -22,48 +23,50 @@ use super::{
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Wire {
     pub(super) metadata: Metadata,
-    data: Option<BTreeMap<Box<str>, Option<Box<str>>>>,
-    binary_data: Option<BTreeMap<Box<str>, Option<Box<str>>>>,
+    data: BTreeMap<Box<str>, Box<str>>,
+    binary_data: BTreeMap<Box<str>, Box<str>>,
     #[serde(rename = "type")]
-    kind: Option<Box<str>>,
-    immutable: Option<bool>,
-    handler: Option<Box<str>>,
-    spec: Option<ServiceSpec>,
+    kind: Box<str>,
+    immutable: bool,
+    handler: Value,
+    spec: ServiceSpec,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Metadata {
     pub(super) name: Box<str>,
-    pub(super) namespace: Option<Box<str>>,
+    pub(super) namespace: Box<str>,
+    uid: Box<str>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct ServiceSpec {
     #[serde(rename = "clusterIP")]
-    cluster_ip: Option<Box<str>>,
-    ports: Option<Vec<PortWire>>,
+    cluster_ip: Box<str>,
+    ports: Vec<PortWire>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct PortWire {
-    name: Option<Box<str>>,
+    name: Box<str>,
     port: u16,
-    protocol: Option<Box<str>>,
+    protocol: Box<str>,
 }
 
-/// The answer to a TokenRequest.
+/// The answer to a TokenRequest. Without a token and its end it is none.
 #[derive(Deserialize)]
 pub(super) struct TokenAnswer {
+    #[serde(default)]
     pub(super) spec: TokenSpec,
     pub(super) status: TokenStatus,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub(super) struct TokenSpec {
-    #[serde(default)]
     pub(super) expiration_seconds: Option<u64>,
 }
 
@@ -76,8 +79,10 @@ pub(super) struct TokenStatus {
 
 impl Wire {
     fn key(&self) -> Key {
-        let namespace = self.metadata.namespace.clone();
-        (namespace.unwrap_or_default(), self.metadata.name.clone())
+        let Metadata {
+            name, namespace, ..
+        } = &self.metadata;
+        (namespace.clone(), name.clone())
     }
 }
 
@@ -99,31 +104,35 @@ pub(super) fn object(kind: ObjectKind, wire: Wire) -> Object {
             binary_data: decoded(wire.binary_data),
         })),
         ObjectKind::Secret => Content::Secret(Arc::new(Secret {
-            kind: wire.kind.unwrap_or_default(),
+            kind: wire.kind,
             data: decoded(wire.data),
         })),
     };
     Object {
+        uid: wire.metadata.uid,
         content,
-        immutable: wire.immutable.unwrap_or(false),
+        immutable: wire.immutable,
     }
 }
 
 /// A Service; nothing where it has no address of its own.
 pub(super) fn service(wire: Wire) -> (Key, Option<Arc<Service>>) {
     let key = wire.key();
-    let spec = wire.spec.unwrap_or_default();
-    let ip = spec.cluster_ip.filter(|ip| !matches!(&**ip, "" | "None"));
-    let ports = spec.ports.unwrap_or_default().into_iter();
+    let spec = wire.spec;
+    let ip = Some(spec.cluster_ip).filter(|ip| !matches!(&**ip, "" | "None"));
+    let ports = spec.ports.into_iter();
     let service = ip.map(|ip| {
         Arc::new(Service {
             name: key.1.clone(),
             ip,
             ports: ports
                 .map(|port| ServicePort {
-                    name: port.name.unwrap_or_default(),
+                    name: port.name,
                     port: port.port,
-                    protocol: port.protocol.unwrap_or_else(|| "TCP".into()),
+                    protocol: match &*port.protocol {
+                        "" => "TCP".into(),
+                        _ => port.protocol,
+                    },
                 })
                 .collect(),
         })
@@ -131,24 +140,31 @@ pub(super) fn service(wire: Wire) -> (Key, Option<Arc<Service>>) {
     (key, service)
 }
 
-/// The handler of a RuntimeClass.
+/// The handler of a RuntimeClass; nothing where it is no text. Taken for absent it would mean the
+/// runtime's default, which may hold a pod less strictly than the one that was asked for.
 pub(super) fn runtime_class(wire: Wire) -> (Key, Option<Box<str>>) {
-    (wire.key(), Some(wire.handler.unwrap_or_default()))
+    let key = wire.key();
+    let handler = match wire.handler {
+        Value::Null => Some("".into()),
+        Value::String(handler) => Some(handler.into()),
+        _ => None,
+    };
+    (key, handler)
 }
 
-fn texts(data: Option<BTreeMap<Box<str>, Option<Box<str>>>>) -> Data {
-    let entries = data.unwrap_or_default().into_iter();
+fn texts(data: BTreeMap<Box<str>, Box<str>>) -> Data {
+    let entries = data.into_iter();
     entries
-        .map(|(key, text)| (key, text.unwrap_or_default().as_bytes().into()))
+        .map(|(key, text)| (key, text.as_bytes().into()))
         .collect()
 }
 
 /// The API server takes no key that is not base64.
-fn decoded(data: Option<BTreeMap<Box<str>, Option<Box<str>>>>) -> Data {
-    let entries = data.unwrap_or_default().into_iter();
+fn decoded(data: BTreeMap<Box<str>, Box<str>>) -> Data {
+    let entries = data.into_iter();
     entries
         .filter_map(|(key, text)| {
-            let bytes = STANDARD.decode(text.unwrap_or_default().as_bytes()).ok()?;
+            let bytes = STANDARD.decode(text.as_bytes()).ok()?;
             Some((key, bytes.into()))
         })
         .collect()

@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use rubelet_api::{pod::Pod, status::PodStatus, wire::status_from_json};
 use rubelet_base::PodUid;
 use rubelet_kubelet::cluster_view::{ClusterView, Rejection};
@@ -15,10 +17,14 @@ use super::ApiPods;
 pub type Admission =
     Box<dyn Fn(&Pod, &[Arc<Pod>]) -> Result<(), Rejection> + Send + Sync + 'static>;
 
+/// Reads the node once more.
+pub type Refresh = Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static>;
+
 /// What the API server and the node say of a pod before it starts.
 pub struct Gate {
     api: Arc<ApiPods>,
     admission: Admission,
+    refresh: Option<Refresh>,
     /// Pods that ask for what this node can't do, whatever else runs.
     rejected: Mutex<BTreeMap<PodUid, Rejection>>,
 }
@@ -30,7 +36,17 @@ impl Gate {
         Self {
             api,
             admission,
+            refresh: None,
             rejected: Mutex::default(),
+        }
+    }
+
+    /// The same with a way to read the node once more.
+    #[must_use]
+    pub fn with_refresh(self, refresh: Refresh) -> Self {
+        Self {
+            refresh: Some(refresh),
+            ..self
         }
     }
 
@@ -51,7 +67,14 @@ impl Gate {
     }
 }
 
+#[async_trait]
 impl ClusterView for Gate {
+    async fn refresh_node(&self) {
+        if let Some(refresh) = &self.refresh {
+            refresh().await;
+        }
+    }
+
     fn admit(&self, pod: &Pod, others: &[Arc<Pod>]) -> Result<(), Rejection> {
         if let Some(rejection) = self.lock().get(&pod.uid) {
             return Err(rejection.clone());

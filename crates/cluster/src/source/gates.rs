@@ -7,6 +7,7 @@ use rubelet_api::status::ConditionStatus;
 use rubelet_base::{ErrorChain, PodUid};
 use rubelet_kubelet::intents::IntentBoard;
 use rubelet_pod_plan::intents::ForeignCondition;
+use rubelet_yaml::read_json;
 use serde::Deserialize;
 use tracing::warn;
 
@@ -50,27 +51,25 @@ pub(super) async fn tell(intents: &IntentBoard, uid: &PodUid, conditions: Vec<Fo
 }
 
 #[derive(Default, Deserialize)]
+#[serde(default)]
 struct Status {
-    #[serde(default)]
     conditions: Vec<Condition>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct Condition {
     #[serde(rename = "type")]
     kind: Box<str>,
     status: Box<str>,
-    #[serde(default)]
-    reason: Option<Box<str>>,
-    #[serde(default)]
-    message: Option<Box<str>>,
-    #[serde(default)]
+    reason: Box<str>,
+    message: Box<str>,
     last_transition_time: Option<Timestamp>,
 }
 
 fn conditions(status: &str) -> Vec<ForeignCondition> {
-    let status: Status = serde_json::from_str(status).unwrap_or_default();
+    let status = read_json::<Status>(status.as_bytes());
+    let status = status.map(|read| read.value).unwrap_or_default();
     let conditions = status.conditions.into_iter();
     conditions
         .map(|one| ForeignCondition {
@@ -80,8 +79,8 @@ fn conditions(status: &str) -> Vec<ForeignCondition> {
                 _ => ConditionStatus::Unknown,
             },
             kind: one.kind,
-            reason: one.reason.unwrap_or_default(),
-            message: one.message.unwrap_or_default(),
+            reason: one.reason,
+            message: one.message,
             last_transition: one.last_transition_time.unwrap_or_default(),
         })
         .collect()

@@ -10,16 +10,17 @@ use std::{
 use jiff::Timestamp;
 use rubelet_api::{
     annotations::{CONFIG_HASH, CONFIG_MIRROR},
-    parse::{FieldError, api_pod},
+    parse::{FieldError, api_pod, is_pod_uid},
     pod::{Deletion, Pod, PodSource, PodSpec, StringMap},
     status::Phase,
 };
 use rubelet_base::{PodName, PodUid};
 use rubelet_kubelet::cluster_view::Rejection;
+use rubelet_yaml::{LeftOut, Received, read_json};
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
-use super::ApiPod;
+use super::{ApiPod, resize};
 
 /// Reason of pods that ask for what this node does not do (kubelet: `PodFeatureUnsupported`).
 const UNSUPPORTED: &str = "PodFeatureUnsupported";
@@ -30,41 +31,48 @@ const INVALID: &str = "InvalidPod";
 #[derive(Deserialize)]
 struct Written<'a> {
     #[serde(borrow)]
-    metadata: Metadata<'a>,
+    metadata: Option<&'a RawValue>,
     #[serde(borrow)]
     spec: Option<&'a RawValue>,
     #[serde(borrow)]
     status: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata<'a> {
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Metadata {
     name: Box<str>,
-    #[serde(default)]
     namespace: Box<str>,
     uid: Box<str>,
-    #[serde(default)]
     resource_version: Box<str>,
-    #[serde(default)]
     generation: i64,
-    #[serde(default)]
     labels: StringMap,
-    #[serde(borrow)]
-    annotations: Option<&'a RawValue>,
+    annotations: StringMap,
     deletion_timestamp: Option<Timestamp>,
     deletion_grace_period_seconds: Option<u64>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct PhaseOnly {
-    phase: Option<Box<str>>,
+    phase: Box<str>,
+}
+
+/// Something that can't be told apart from other pods.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Nonsense {
+    /// Its namespace and name, where it has one.
+    pub(super) name: Option<PodName>,
+    /// What is wrong.
+    pub(super) problem: String,
 }
 
 /// What is known of a pod at a first look.
 pub(super) struct Glance {
     /// The pod, without what to run.
     pub(super) api: ApiPod,
+    /// Fields of the metadata that can't be read.
+    pub(super) left_out: Vec<LeftOut>,
     /// Equal for two versions that ask for the same.
     pub(super) fingerprint: u64,
 }
@@ -72,39 +80,64 @@ pub(super) struct Glance {
 /// Looks at a pod.
 ///
 /// # Errors
-/// The JSON is not that of a pod.
-pub(super) fn glance(json: &RawValue) -> Result<Glance, serde_json::Error> {
+/// It has no UID that can be used, or no name.
+pub(super) fn glance(json: &RawValue) -> Result<Glance, Nonsense> {
+    let nonsense = |problem: &dyn std::fmt::Display| Nonsense {
+        name: None,
+        problem: problem.to_string(),
+    };
     let Written {
         metadata,
         spec,
         status,
-    } = serde_json::from_str(json.get())?;
-    let annotations = metadata.annotations.map_or("{}", RawValue::get);
+    } = serde_json::from_str(json.get()).map_err(|error| nonsense(&error))?;
+    let metadata = metadata.map_or("{}", RawValue::get);
+    let Received {
+        value: metadata,
+        mut left_out,
+    } = read_json::<Metadata>(metadata.as_bytes()).map_err(|error| nonsense(&error))?;
+    let status = status.map_or("{}", RawValue::get);
+    let phase = read_json::<PhaseOnly>(status.as_bytes());
+    for one in &mut left_out {
+        one.field.insert_str(0, "metadata.");
+    }
+    let name = PodName::new(&metadata.namespace, &metadata.name);
+    if !is_pod_uid(&metadata.uid) || metadata.name.is_empty() {
+        let bad = |one: &&LeftOut| ["metadata.uid", "metadata.name"].contains(&&*one.field);
+        return Err(Nonsense {
+            problem: match left_out.iter().find(bad) {
+                Some(one) => one.to_string(),
+                None if metadata.name.is_empty() => "metadata.name: missing".to_owned(),
+                None => "metadata.uid: missing, or not a UID".to_owned(),
+            },
+            name: (!metadata.name.is_empty()).then_some(name),
+        });
+    }
     let mut hasher = DefaultHasher::new();
     let deletion = metadata.deletion_timestamp.map(|at| Deletion {
         at,
         grace: Duration::from_secs(metadata.deletion_grace_period_seconds.unwrap_or(0)),
     });
     (&metadata.uid, metadata.generation, &metadata.labels).hash(&mut hasher);
-    (annotations, spec.map(RawValue::get)).hash(&mut hasher);
+    (&metadata.annotations, spec.map(RawValue::get)).hash(&mut hasher);
     let moment = deletion.map(|deletion| (deletion.at.as_nanosecond(), deletion.grace));
     moment.hash(&mut hasher);
-    let annotations: StringMap = serde_json::from_str(annotations)?;
-    let status = status.map_or("{}", RawValue::get);
-    let PhaseOnly { phase } = serde_json::from_str(status)?;
+    let annotations = &metadata.annotations;
     Ok(Glance {
         api: ApiPod {
-            name: PodName::new(&metadata.namespace, &metadata.name),
+            name,
             uid: PodUid::from(&*metadata.uid),
             resource_version: metadata.resource_version,
-            labels: metadata.labels,
             mirror: annotations.get(CONFIG_MIRROR).cloned(),
             config_hash: annotations.get(CONFIG_HASH).cloned(),
+            labels: metadata.labels,
             deletion,
             status: Arc::from(status),
-            phase: phase.as_deref().and_then(phase_of),
+            phase: phase.ok().and_then(|read| phase_of(&read.value.phase)),
             pod: None,
+            shows: None,
         },
+        left_out,
         fingerprint: hasher.finish(),
     })
 }
@@ -127,24 +160,47 @@ pub(super) struct Parsed {
     pub(super) rejection: Option<Rejection>,
     /// Paths of fields that this release does not know or enforce.
     pub(super) unknown: Vec<String>,
+    /// Fields that can't be read and that the first look does not read.
+    pub(super) left_out: Vec<LeftOut>,
+    /// The message of the event, if the pod is to be resized.
+    pub(super) resize: Option<String>,
 }
 
-/// Parses what a pod asks for.
-pub(super) fn parse(json: &RawValue, api: &ApiPod, node_name: &str) -> Parsed {
-    let value = match serde_json::from_str(json.get()) {
+/// Parses what a pod asks for. A pod that is `known` keeps the resources that it has.
+pub(super) fn parse(json: &RawValue, api: &ApiPod, node_name: &str, known: Option<&Pod>) -> Parsed {
+    let mut value: Value = match serde_json::from_str(json.get()) {
         Ok(value) => value,
-        Err(error) => return unreadable(json, api, node_name, error.to_string()),
+        Err(error) => {
+            let error = LeftOut {
+                field: String::new(),
+                problem: error.to_string(),
+            };
+            return unreadable(json, api, node_name, vec![error]);
+        }
     };
+    let known = known.and_then(|pod| serde_json::from_str(&pod.json).ok());
+    let resize = resize::hold(&mut value, known.as_ref());
     match api_pod(value, node_name) {
-        Ok(parsed) => Parsed {
+        Ok(mut parsed) => Parsed {
             unknown: ignored(parsed.unknown_fields, &parsed.unenforced),
+            left_out: parsed.left_out,
             rejection: (!parsed.unsupported.is_empty()).then(|| Rejection {
                 reason: UNSUPPORTED.into(),
                 message: listed(&parsed.unsupported).into(),
             }),
-            pod: Arc::new(parsed.pod),
+            pod: {
+                parsed.pod.resize_infeasible = resize.as_ref().map(|_| resize::MESSAGE);
+                Arc::new(parsed.pod)
+            },
+            resize,
         },
-        Err(errors) => unreadable(json, api, node_name, listed(&errors)),
+        Err(errors) => {
+            let errors = errors.into_iter().map(|error| LeftOut {
+                field: error.field,
+                problem: error.message,
+            });
+            unreadable(json, api, node_name, errors.collect())
+        }
     }
 }
 
@@ -159,7 +215,8 @@ fn listed(errors: &[FieldError]) -> String {
 }
 
 /// A pod in which nothing can be run; it is there to be rejected.
-fn unreadable(json: &RawValue, api: &ApiPod, node_name: &str, message: String) -> Parsed {
+fn unreadable(json: &RawValue, api: &ApiPod, node_name: &str, errors: Vec<LeftOut>) -> Parsed {
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
     let pod = Pod {
         uid: api.uid.clone(),
         name: api.name.clone(),
@@ -174,14 +231,17 @@ fn unreadable(json: &RawValue, api: &ApiPod, node_name: &str, message: String) -
             ..PodSpec::default()
         },
         sandbox_definition: None,
+        resize_infeasible: None,
         json: json.get().into(),
     };
     Parsed {
         pod: Arc::new(pod),
         rejection: Some(Rejection {
             reason: INVALID.into(),
-            message: message.into(),
+            message: texts.join("; ").into(),
         }),
         unknown: Vec::new(),
+        left_out: errors,
+        resize: None,
     }
 }

@@ -3,12 +3,14 @@
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use rubelet_api::pod::{Pod, PodSource};
-use rubelet_kube::{Change, Client, WatchTarget, Watcher};
+use rubelet_base::PodName;
+use rubelet_kube::{Change, Client, ObjectName, WatchTarget, Watcher};
 use rubelet_kubelet::{
     events::{EventType, Recorder},
     intents::IntentBoard,
 };
 use rubelet_sources::desired::Desired;
+use rubelet_yaml::LeftOut;
 use serde_json::Value;
 use tokio::{
     sync::watch,
@@ -20,7 +22,7 @@ use super::{
     ApiPods,
     gate::Gate,
     gates::{self, Gates},
-    read::{glance, parse},
+    read::{Nonsense, glance, parse},
     state::{ApiState, Json, Told},
     stored::StoredPods,
 };
@@ -191,11 +193,15 @@ impl Source {
             );
             return None;
         }
-        let parsed = parse(json, &seen.api, &self.parts.node_name);
+        let parsed = parse(json, &seen.api, &self.parts.node_name, None);
         self.parts.gate.judge(&seen.api.uid, parsed.rejection);
         let mut pod = Pod::clone(&parsed.pod);
         shown = serde_json::from_str(&pod.json).ok()?;
-        shown["metadata"]["annotations"][UNCONFIRMED] = "true".into();
+        let annotations = &mut shown["metadata"]["annotations"];
+        if !annotations.is_object() {
+            *annotations = Value::Object(serde_json::Map::new());
+        }
+        annotations[UNCONFIRMED] = "true".into();
         pod.json = shown.to_string().into();
         Some(Arc::new(pod))
     }
@@ -213,6 +219,17 @@ impl Source {
     }
 }
 
+/// Who notes what can't be read of pods.
+const READER: &str = "pods";
+
+fn object(pod: &PodName) -> ObjectName {
+    ObjectName {
+        resource: "pods".into(),
+        namespace: pod.namespace.as_ref().into(),
+        name: pod.name.as_ref().into(),
+    }
+}
+
 /// Tells one thing; true if it changes what is to run.
 fn tell(parts: &SourceParts, stored: &StoredPods, told: Told, desired: &mut Arc<Desired>) -> bool {
     match told {
@@ -220,6 +237,10 @@ fn tell(parts: &SourceParts, stored: &StoredPods, told: Told, desired: &mut Arc<
         Told::Lost(uid) => {
             parts.gate.forget(&uid);
             Arc::make_mut(desired).pods.retain(|_, pod| pod.uid != uid);
+            if let Some(known) = parts.api.get(&uid) {
+                let object = object(&known.name);
+                parts.client.unread().note(READER, &object, Vec::new());
+            }
             parts.api.remove(&uid);
             stored.put(uid, None);
             return true;
@@ -240,7 +261,20 @@ fn tell(parts: &SourceParts, stored: &StoredPods, told: Told, desired: &mut Arc<
             let (kind, reason) = (EventType::Warning, "UnknownFields");
             parts.recorder.pod(&pod, None, kind, reason, &message);
         }
-        Told::Nonsense(error) => warn!(error, "The API server sent something that is no pod"),
+        Told::Resize(pod, message) => {
+            let (kind, reason) = (EventType::Warning, "ResizeInfeasible");
+            parts.recorder.pod(&pod, None, kind, reason, &message);
+        }
+        Told::Unread(name, fields) => parts.client.unread().note(READER, &object(&name), fields),
+        Told::Nonsense(Nonsense { name, problem }) => match name {
+            Some(name) => {
+                let field = String::new();
+                let fields = vec![LeftOut { field, problem }];
+                let unread = parts.client.unread();
+                unread.note_for_a_while(READER, &object(&name), fields);
+            }
+            None => warn!(problem, "The API server sent something that is no pod"),
+        },
         Told::Complete => {
             let desired = Arc::make_mut(desired);
             desired.waiting_for.clear();

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use rubelet_api::{
     pod::PodSource,
     status::{ContainerState, PodStatus},
-    wire::{WireContext, status_json},
+    wire::{WireContext, pod_status_json},
 };
 use rubelet_kubelet::pod_task::PodEntry;
 use serde_json::Value;
@@ -73,7 +73,7 @@ fn changed(
         runtime: &context.runtime,
         ..WireContext::default()
     };
-    let ours = status_json(&status, pod.spec.qos, &wire);
+    let ours = pod_status_json(pod, &status, &wire);
     let theirs: Value = serde_json::from_str(newest).unwrap_or_default();
     let facts = Facts {
         spec: &pod.spec,

@@ -25,13 +25,14 @@ pub(super) trait StatusApi: Clone + Send + Sync + 'static {
 }
 
 /// What is read of the answer.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Answer {
     metadata: Metadata,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct Metadata {
     resource_version: Box<str>,
 }

@@ -188,8 +188,8 @@ impl World {
     /// Writes a manifest.
     pub(crate) fn manifest(&self, name: &str, image: &str) {
         let text = format!(
-            "{{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, \
-             spec: {{containers: [{{name: a, image: {image}}}]}}}}"
+            "{{apiVersion: v1, kind: Pod, metadata: {{name: {name}, labels: null}}, \
+             spec: {{nodeSelector: null, containers: [{{name: a, image: {image}, env: null}}]}}}}"
         );
         let context = ParseContext {
             node_name: "n",

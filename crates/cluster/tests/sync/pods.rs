@@ -148,6 +148,8 @@ fn first(now: Timestamp) -> PodStatus {
                 message: "".into(),
             },
             last_state: None,
+            user: None,
+            recursive_read_only: Vec::new(),
         }],
         ephemeral_containers: Vec::new(),
     }

@@ -35,6 +35,21 @@ impl Names {
         let rest = 15 - self.prefix.len();
         format!("{}{}", self.prefix, letters(hash(sandbox.as_bytes()), rest))
     }
+
+    /// Whether what comes in by an interface of this name was sent by a pod.
+    pub(super) fn leads_to_pods(&self, interface: &str) -> bool {
+        interface == self.bridge || interface.starts_with(&self.prefix)
+    }
+}
+
+/// The link-local address that the kernel gives an interface with this hardware address (RFC 4291,
+/// appendix A).
+pub(super) fn link_local(mac: [u8; 6]) -> IpAddr {
+    let [a, b, c, d, e, f] = mac;
+    let mut bytes = [0; 16];
+    bytes[..2].copy_from_slice(&[0xfe, 0x80]);
+    bytes[8..].copy_from_slice(&[a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
+    IpAddr::from(bytes)
 }
 
 /// The hardware address that belongs to an IP address inside of a pod, or of the bridge.
@@ -103,6 +118,14 @@ mod tests {
             .map(|number| one.host_interface(&format!("{number:064x}")))
             .collect();
         assert_eq!(many.len(), 2000);
+    }
+
+    #[test]
+    fn link_local_addresses_follow_the_hardware_address() {
+        assert_eq!(
+            link_local([0x0a, 0x58, 0x0a, 0x58, 0x01, 0x02]).to_string(),
+            "fe80::858:aff:fe58:102"
+        );
     }
 
     #[test]

@@ -22,9 +22,10 @@ use crate::{
 };
 
 use super::{
+    harden,
     names::{inside_mac, outside_mac},
     setup::{Ready, unknown_kind},
-    sysctl,
+    sysctl::{Interfaces, Protocol},
 };
 
 /// The name of a pod's interface inside.
@@ -58,17 +59,26 @@ pub(super) fn failed(error: &(dyn std::error::Error + 'static)) -> NetworkError 
     NetworkError::Failed(ErrorChain(error).to_string())
 }
 
+/// How a pod is reached from the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reached {
+    /// Through the bridge.
+    ByBridge,
+    /// By a route of its own, as the bridge is full.
+    ByRoute,
+}
+
 /// Connects a pod.
 pub(super) fn connect(
     ready: &Ready,
     lease: &Lease,
     pod: &PodRef,
     netns: &OwnedFd,
-) -> Result<(), Unplumbed> {
+) -> Result<Reached, Unplumbed> {
     let mut socket = RouteSocket::open()?;
     let mut master = Some(ready.index);
     let mut cleaned = false;
-    while let Err(error) = outside(&mut socket, ready, lease, pod, netns, master) {
+    while let Err(error) = make(&mut socket, ready, lease, pod, netns, master) {
         if error.errno() == Some(BRIDGE_IS_FULL) && master.is_some() {
             master = None;
         } else if error.is_exists() && !cleaned {
@@ -85,14 +95,23 @@ pub(super) fn connect(
             return Err(Unplumbed::Failed(NetworkError::Failed(why)));
         }
     }
-    let near = match master {
-        Some(_) => ready.mac,
-        None => by_route(&mut socket, lease)?,
+    if let Err(error) = outside(&mut socket, ready, lease, pod, master) {
+        let there = socket.link(&ready.name)?;
+        return match there.filter(|bridge| bridge.index == ready.index) {
+            Some(_) => Err(error),
+            None => Err(Unplumbed::NoBridge),
+        };
+    }
+    let (near, reached) = match master {
+        Some(_) => (ready.mac, Reached::ByBridge),
+        None => (by_route(&mut socket, lease)?, Reached::ByRoute),
     };
-    inside(lease, netns, near, ready.ipv6)
+    inside(lease, netns, near, ready.ipv6)?;
+    Ok(reached)
 }
 
-fn outside(
+/// Makes the pair of interfaces, both switched off.
+fn make(
     socket: &mut RouteSocket,
     ready: &Ready,
     lease: &Lease,
@@ -114,10 +133,23 @@ fn outside(
     });
     socket.apply(changes, || {
         format!("make the interface {INSIDE} of pod {pod} with its host's end {name}")
-    })?;
+    })
+}
+
+/// Switches the host's end on.
+fn outside(
+    socket: &mut RouteSocket,
+    ready: &Ready,
+    lease: &Lease,
+    pod: &PodRef,
+    master: Option<u32>,
+) -> Result<(), Unplumbed> {
+    let primary = lease.addresses[0];
+    let name = lease.host_interface.as_str();
+    harden::interface(&Interfaces::open(), name).map_err(|why| exposed(&why))?;
     let mut changes = Changes::default();
     if let Some(bridge) = master {
-        changes.hairpin(name);
+        changes.set_port(name, ready.port());
         if let Some(link) = socket.link(name)? {
             changes.add_station(link.index, inside_mac(primary));
         }
@@ -129,9 +161,15 @@ fn outside(
         changes.no_link_local(name);
     }
     changes.describe(name, &pod.to_string()).set_up(name);
-    socket.apply(changes, || {
+    Ok(socket.apply(changes, || {
         format!("switch on the interface {name} of pod {pod}")
-    })
+    })?)
+}
+
+fn exposed(why: &str) -> Unplumbed {
+    Unplumbed::Failed(NetworkError::Failed(format!(
+        "cannot keep router advertisements and redirects out: {why}"
+    )))
 }
 
 /// Leads to a pod without the bridge, which is full. Tells the hardware address of this end.
@@ -153,23 +191,24 @@ fn by_route(socket: &mut RouteSocket, lease: &Lease) -> Result<[u8; 6], Unplumbe
             });
     }
     socket.apply(changes, || format!("make a route by {name}"))?;
-    // As for the bridge: connections from the host's loopback to ports that lead to the pod.
-    let _ = sysctl::set(&format!("ipv4/conf/{name}/route_localnet"), "1");
     Ok(outside_mac(lease.addresses[0]))
 }
 
 fn inside(lease: &Lease, netns: &OwnedFd, near: [u8; 6], ipv6: bool) -> Result<(), Unplumbed> {
     let with_ipv6 = lease.addresses.iter().any(IpAddr::is_ipv6);
     let mut socket = netns::within(netns, || {
-        // The way by the gateway is the only one, whatever the gateway thinks of shorter ones.
+        let interfaces = Interfaces::open();
+        // The way by the gateway is the only one, whatever the gateway or a neighbour thinks of others.
         for name in ["all", INSIDE] {
-            let _ = sysctl::set(&format!("ipv4/conf/{name}/accept_redirects"), "0");
+            let set = |protocol, key| interfaces.set(protocol, name, key, "0");
+            let _ = set(Protocol::V4, "accept_redirects");
             if with_ipv6 {
-                let _ = sysctl::set(&format!("ipv6/conf/{name}/accept_redirects"), "0");
-                let _ = sysctl::set(&format!("ipv6/conf/{name}/disable_ipv6"), "0");
+                let _ = set(Protocol::V6, "accept_redirects");
+                let _ = set(Protocol::V6, "disable_ipv6");
             }
         }
-        RouteSocket::open()
+        harden::interface(&interfaces, INSIDE).map_err(|why| exposed(&why))?;
+        Ok::<_, Unplumbed>(RouteSocket::open()?)
     })??;
     let link = socket
         .link(INSIDE)?

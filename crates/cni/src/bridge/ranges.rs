@@ -114,6 +114,7 @@ mod tests {
             name: name.to_owned(),
             kind: kind.to_owned(),
             master: None,
+            port: None,
             mac: Vec::new(),
             mtu: 1500,
             up: true,

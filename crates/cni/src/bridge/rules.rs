@@ -1,4 +1,4 @@
-//! The nftables table: address translation, and nothing else.
+//! The nftables table of addresses: their translation, and what must not come in by which of them.
 //!
 //! Packets between pods, the host and the outside all pass the host's routing, also those between two
 //! pods, so that what is translated on the way there is translated back on the way back, without
@@ -6,16 +6,33 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use rubelet_host::nft::{Batch, Bytes, ChainKind, Expression as E, Family, Hook, Set, SetKind};
+use rubelet_host::nft::{
+    Batch, Bytes, ChainKind, Element, Expression as E, Family, Hook, Set, SetKind, TableFamily,
+};
 
-use crate::{Cidr, attachment::Lease};
+use crate::{Cidr, NetworkSettings, attachment::Lease};
 
 use super::{host_ports::named, names::Names, sysctl};
 
 /// Elements of one set.
-pub(super) type Elements = (&'static str, Vec<(Vec<u8>, Vec<u8>)>);
+pub(super) type Elements = (&'static str, Vec<Element>);
 
-const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
+/// A kernel without IPv6 can't translate its addresses, and would refuse the whole table.
+fn families() -> &'static [Family] {
+    const FAMILIES: &[Family] = &[Family::V4, Family::V6];
+    if sysctl::has_ipv6() {
+        FAMILIES
+    } else {
+        &FAMILIES[..1]
+    }
+}
+
+/// The names of all sets.
+pub(super) fn all_sets() -> Vec<&'static str> {
+    let each = families().iter().map(|&family| sets(family));
+    each.flat_map(|sets| [sets.ports, sets.ports_of, sets.selves])
+        .collect()
+}
 
 /// Names of the sets of a family.
 struct Sets {
@@ -89,17 +106,12 @@ pub(super) fn elements(lease: &Lease) -> Vec<Elements> {
 pub(super) fn build<'t>(
     names: &'t Names,
     ranges: &[Cidr],
-    exempt: &[Cidr],
-    leases: impl Iterator<Item = Lease>,
+    settings: &NetworkSettings,
+    leases: &[Lease],
 ) -> Batch<'t> {
-    let mut batch = Batch::new(&names.bridge);
+    let mut batch = Batch::new(TableFamily::Inet, &names.bridge);
     batch.add_table().delete_table().add_table();
-    // A kernel without IPv6 can't translate its addresses, and would refuse the whole table.
-    let families = if sysctl::has_ipv6() {
-        &FAMILIES[..]
-    } else {
-        &FAMILIES[..1]
-    };
+    let families = families();
     for &family in families {
         let Sets {
             ports,
@@ -122,6 +134,9 @@ pub(super) fn build<'t>(
         .add_chain("output", ChainKind::Nat(Hook::Output, -100))
         .add_chain("postrouting", ChainKind::Nat(Hook::Postrouting, 100));
     guard(&mut batch, names);
+    if settings.isolate_pods {
+        isolate(&mut batch, names, families);
+    }
     let jump = [E::DestinationIsLocal, E::Jump("host-ports")];
     batch
         .add_rule("prerouting", &jump)
@@ -179,30 +194,56 @@ pub(super) fn build<'t>(
             );
     }
     for range in ranges {
-        leave(&mut batch, *range, ranges, exempt);
+        leave(&mut batch, *range, ranges, &settings.masquerade_exempt);
     }
     for lease in leases {
-        for (set, list) in elements(&lease) {
+        for (set, list) in elements(lease) {
             batch.add_elements(set, &list);
         }
     }
     batch
 }
 
-/// `route_localnet` lets answers reach 127.0.0.1, and would let pods reach what listens there.
+/// What must not come in: from anywhere but the host itself, packets to or from its loopback; from pods
+/// that have a route of their own, packets that it does not lead back to.
+///
+/// Ports of 127.0.0.1 that lead to pods are translated before the kernel looks whether such an address
+/// may come by a wire at all, and `route_localnet` makes it not look. Of IPv6, the kernel drops what
+/// comes to or from `::1` before any table sees it.
 fn guard(batch: &mut Batch<'_>, names: &Names) {
     let loopback = IpAddr::from(Ipv4Addr::new(127, 0, 0, 0));
+    for address in [
+        E::Destination(loopback, 8, true),
+        E::Source(loopback, 8, true),
+    ] {
+        let rule = [E::NotFrom("lo"), E::Is(Family::V4), address, E::Drop];
+        batch.add_rule("guard", &rule);
+    }
     let pods = format!("{}*", names.prefix);
-    for interface in [names.bridge.as_str(), pods.as_str()] {
-        batch.add_rule(
-            "guard",
-            &[
-                E::From(interface),
-                E::Is(Family::V4),
-                E::Destination(loopback, 8, true),
-                E::Drop,
-            ],
-        );
+    batch.add_rule("guard", &[E::From(&pods), E::NotFromItsRoute, E::Drop]);
+}
+
+/// Keeps pods from each other; a pod still reaches itself by a port of the host. Ports of the bridge
+/// are isolated as well: a pod may send to a neighbour without asking the host's routing.
+fn isolate(batch: &mut Batch<'_>, names: &Names, families: &[Family]) {
+    batch.add_chain("isolation", ChainKind::Filter(Hook::Forward, 0));
+    let pods = format!("{}*", names.prefix);
+    let ends = [names.bridge.as_str(), pods.as_str()];
+    for &family in families {
+        for (from, to) in ends.iter().flat_map(|from| ends.map(|to| (from, to))) {
+            batch.add_rule(
+                "isolation",
+                &[
+                    E::From(from),
+                    E::To(to),
+                    E::Is(family),
+                    E::LoadSource(family, 0),
+                    E::LoadDestination(family, family.width() / 4),
+                    E::NotIn(sets(family).selves),
+                    E::Drop,
+                ],
+            );
+        }
     }
 }
 

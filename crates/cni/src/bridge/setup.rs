@@ -1,14 +1,17 @@
 //! The bridge itself, and the host's settings that pods need.
 
-use std::net::IpAddr;
+use std::{collections::BTreeMap, net::IpAddr};
 
-use rubelet_host::netlink::{Address, Bridge, Changes, Link, NetlinkError, Route, RouteSocket};
+use rubelet_host::netlink::{
+    Address, Bridge, BridgePort, Changes, Link, NetlinkError, Route, RouteSocket,
+};
 
-use crate::{Cidr, attachment::Lease};
+use crate::{Cidr, NetworkSettings, attachment::Lease};
 
 use super::{
+    harden,
     names::{Names, inside_mac},
-    sysctl,
+    sysctl::{self, Interfaces},
 };
 
 /// The largest packet where there is no default route to learn it from.
@@ -26,6 +29,20 @@ pub(super) struct Ready {
     pub(super) mtu: u32,
     /// Whether this kernel knows IPv6 at all.
     pub(super) ipv6: bool,
+    /// Whether pods are kept from one another.
+    pub(super) isolated: bool,
+}
+
+impl Ready {
+    /// How the bridge treats the port of a pod. Where pods are is told to the bridge, never learned:
+    /// what one sends moves no other pod's frames.
+    pub(super) fn port(&self) -> BridgePort {
+        BridgePort {
+            hairpin: true,
+            learning: false,
+            isolated: self.isolated,
+        }
+    }
 }
 
 /// What the host has.
@@ -61,13 +78,13 @@ pub(super) fn bridge(
     host: &HostState,
     names: &Names,
     ranges: &[Cidr],
-    mtu: Option<u32>,
+    settings: &NetworkSettings,
 ) -> Result<Ready, String> {
     let name = names.bridge.as_str();
     let text = |error: NetlinkError| rubelet_base::ErrorChain(&error).to_string();
     let first = ranges.first().ok_or("there is no range of pod addresses")?;
     let mac = inside_mac(first.gateway());
-    let mtu = mtu.unwrap_or_else(|| host.mtu());
+    let mtu = settings.mtu.unwrap_or_else(|| host.mtu());
     if host.named(name).is_none() {
         let mut changes = Changes::default();
         changes.add_bridge(Bridge { name, mac, mtu });
@@ -84,6 +101,8 @@ pub(super) fn bridge(
             "the interface {name} is not a bridge: give the pods' bridge another name"
         ));
     }
+    harden::bridge(&Interfaces::open(), name)
+        .map_err(|why| format!("pods could give this host routes and addresses: {why}"))?;
     if ranges.iter().any(|range| !range.is_ipv4()) {
         sysctl::set(&format!("ipv6/conf/{name}/disable_ipv6"), "0")
             .map_err(|why| format!("the bridge {name} cannot have IPv6 addresses: {why}"))?;
@@ -124,6 +143,7 @@ pub(super) fn bridge(
         mac,
         mtu,
         ipv6: sysctl::has_ipv6(),
+        isolated: settings.isolate_pods,
     })
 }
 
@@ -158,7 +178,7 @@ pub(super) fn reattach(
         if let Some(link) = host.named(name).filter(|link| link.master.is_none()) {
             changes
                 .set_master(name, ready.index)
-                .hairpin(name)
+                .set_port(name, ready.port())
                 .add_station(link.index, inside_mac(lease.addresses[0]));
         }
         for &address in &lease.addresses {
@@ -170,26 +190,54 @@ pub(super) fn reattach(
     })
 }
 
+/// Gives the interfaces of pods that run the settings of those that start now: an agent of an older
+/// version, or with another configuration, may have made them.
+pub(super) fn refit(
+    socket: &mut RouteSocket,
+    links: &[Link],
+    ready: &Ready,
+    leases: &[Lease],
+) -> Result<(), String> {
+    let mut changes = Changes::default();
+    let interfaces = Interfaces::open();
+    let links: BTreeMap<&str, &Link> = links
+        .iter()
+        .map(|link| (link.name.as_str(), link))
+        .collect();
+    for lease in leases {
+        let name = lease.host_interface.as_str();
+        let Some(link) = links.get(name) else {
+            continue;
+        };
+        harden::interface(&interfaces, name)?;
+        if link.master == Some(ready.index) && link.port != Some(ready.port()) {
+            changes.set_port(name, ready.port());
+        }
+    }
+    let what = || "set the ports of pods up".to_owned();
+    match socket.apply(changes, what) {
+        Err(error) if !error.is_missing() => Err(rubelet_base::ErrorChain(&error).to_string()),
+        _ => Ok(()),
+    }
+}
+
 /// Lets the host pass packets on. What can't be set is told in words.
-pub(super) fn forwarding(bridge: &str, ranges: &[Cidr]) -> Vec<String> {
+pub(super) fn forwarding(names: &Names, ranges: &[Cidr]) -> Vec<String> {
+    let bridge = &names.bridge;
     let mut trouble = Vec::new();
     if ranges.iter().any(Cidr::is_ipv4) {
         if let Err(why) = sysctl::set("ipv4/ip_forward", "1") {
             trouble.push(format!("pods reach nothing but this host: {why}"));
         }
-        if let Err(why) = sysctl::set(&format!("ipv4/conf/{bridge}/route_localnet"), "1") {
-            trouble.push(format!(
-                "ports of the host that lead to pods cannot be reached by 127.0.0.1: {why}"
-            ));
-        }
         let _ = sysctl::set(&format!("ipv4/conf/{bridge}/send_redirects"), "0");
     }
     if ranges.iter().any(|range| !range.is_ipv4()) {
         if sysctl::get("ipv6/conf/all/forwarding").as_deref() != Some("1") {
-            // A host that forwards takes no routes from routers, unless it is told to.
+            // A host that forwards takes no routes from routers, unless it is told to. Pods are none.
             for name in sysctl::list("ipv6/conf") {
                 let key = format!("ipv6/conf/{name}/accept_ra");
                 if !["all", "default"].contains(&name.as_str())
+                    && !names.leads_to_pods(&name)
                     && sysctl::get(&key).as_deref() == Some("1")
                 {
                     let _ = sysctl::set(&key, "2");

@@ -1,7 +1,9 @@
 //! Results as libcni keeps them, where other programs look for them.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -10,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::attachment::Plugged;
 
-use super::capabilities;
+use super::{capabilities, documents};
 
 /// The interface's name in every pod.
 pub(super) const INTERFACE: &str = "eth0";
@@ -44,10 +46,20 @@ pub(super) fn write(
         "result": plugged.result,
     });
     let path = file(dir, network, sandbox);
-    fs::create_dir_all(dir.join("results"))?;
+    // Owner and modes as libcni's: a configuration may hold what is nobody's business.
+    let mut directory = fs::DirBuilder::new();
+    directory.recursive(true).mode(0o700);
+    directory.create(dir.join("results"))?;
     // Libcni writes in place; a reader then may find half a file.
     let beside = unfinished(dir, network, sandbox);
-    fs::write(&beside, value.to_string())?;
+    remove_if_there(&beside)?;
+    let mut options = fs::OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&beside)?;
+    file.write_all(value.to_string().as_bytes())?;
     fs::rename(&beside, &path)
 }
 
@@ -57,12 +69,16 @@ pub(super) fn remove(dir: &Path, network: &str, sandbox: &str) -> io::Result<()>
         unfinished(dir, network, sandbox),
         file(dir, network, sandbox),
     ] {
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        remove_if_there(&path)?;
     }
     Ok(())
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Where a result is while it is written.
@@ -76,7 +92,7 @@ pub(super) fn attachments(dir: &Path, network: &str) -> Vec<(String, String)> {
     let entries = fs::read_dir(dir.join("results")).into_iter().flatten();
     entries
         .filter_map(|entry| {
-            let text = fs::read(entry.ok()?.path()).ok()?;
+            let text = documents::read(&entry.ok()?.path()).ok()?;
             let value: Value = serde_json::from_slice(&text).ok()?;
             if value["networkName"].as_str() != Some(network) {
                 return None;
@@ -99,4 +115,33 @@ pub(super) fn environment(
         ("CNI_IFNAME", INTERFACE.into()),
         ("CNI_ARGS", capabilities::joined(&plugged.args).into()),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn results_are_for_root_and_links_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let plugged = Plugged {
+            config: json!({}),
+            args: Vec::new(),
+            capabilities: serde_json::Map::new(),
+            result: None,
+        };
+        let elsewhere = dir.path().join("elsewhere");
+        fs::write(&elsewhere, "untouched").unwrap();
+        fs::create_dir(dir.path().join("results")).unwrap();
+        let beside = unfinished(dir.path(), "net", "s1");
+        std::os::unix::fs::symlink(&elsewhere, beside).unwrap();
+        write(dir.path(), "net", "s1", "", &plugged).unwrap();
+        assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "untouched");
+        let mode = fs::metadata(file(dir.path(), "net", "s1")).unwrap();
+        assert_eq!(mode.permissions().mode() & 0o777, 0o600);
+        let found = attachments(dir.path(), "net");
+        assert_eq!(found, [("s1".to_owned(), INTERFACE.to_owned())]);
+    }
 }

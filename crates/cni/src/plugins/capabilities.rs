@@ -8,16 +8,26 @@ use serde_json::{Map, Value, json};
 use crate::{Cidr, NetworkRequest};
 
 /// `CNI_ARGS` of a pod.
-pub(super) fn args(request: &NetworkRequest) -> Vec<(String, String)> {
-    [
+///
+/// # Errors
+/// A name would be read as further arguments; a sentence.
+pub(super) fn args(request: &NetworkRequest) -> Result<Vec<(String, String)>, String> {
+    let args = [
         ("IgnoreUnknown", "1"),
         ("K8S_POD_NAMESPACE", &request.pod_namespace),
         ("K8S_POD_NAME", &request.pod_name),
         ("K8S_POD_INFRA_CONTAINER_ID", &request.sandbox),
         ("K8S_POD_UID", &request.pod_uid),
-    ]
-    .map(|(key, value)| (key.to_owned(), value.to_owned()))
-    .to_vec()
+    ];
+    let separates = |character: char| "=;".contains(character) || character.is_control();
+    if let Some((key, value)) = args.iter().find(|(_, value)| value.contains(separates)) {
+        return Err(format!(
+            "{key} cannot be {value:?}: in CNI_ARGS '=' and ';' separate arguments"
+        ));
+    }
+    Ok(args
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .to_vec())
 }
 
 /// `CNI_ARGS` as one text.
@@ -140,9 +150,18 @@ mod tests {
     #[test]
     fn arguments_name_the_pod() {
         assert_eq!(
-            joined(&args(&request())),
+            joined(&args(&request()).unwrap()),
             "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=web;K8S_POD_INFRA_CONTAINER_ID=s1;K8S_POD_UID=u1"
         );
+    }
+
+    #[test]
+    fn a_name_adds_no_arguments() {
+        for name in ["a;IP=10.0.0.1", "a=b", "a\0b", "a\nb"] {
+            let mut request = request();
+            request.pod_name = name.to_owned();
+            assert!(args(&request).unwrap_err().contains("K8S_POD_NAME"));
+        }
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::{
 
 use serde_json::{Map, Value};
 
+use super::documents;
+
 /// The versions of the specification that are spoken, oldest first.
 const VERSIONS: [&str; 7] = [
     "0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0",
@@ -99,7 +101,7 @@ fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
 
 impl ConfigList {
     fn read(file: &Path) -> Result<Self, String> {
-        let text = fs::read(file).map_err(|error| format!("cannot be read: {error}"))?;
+        let text = documents::read(file).map_err(|error| format!("cannot be read: {error}"))?;
         let value: Value = serde_json::from_slice(&text)
             .map_err(|error| format!("is not JSON as it should be: {error}"))?;
         let Value::Object(mut object) = value else {
@@ -273,7 +275,7 @@ fn load_folder(file: &Path, object: &mut Map<String, Value>) -> Result<(), Strin
         if path.extension().is_none_or(|extension| extension != "conf") {
             continue;
         }
-        let read = fs::read(&path)
+        let read = documents::read(&path)
             .map_err(|error| error.to_string())
             .and_then(|text| {
                 serde_json::from_slice::<Value>(&text).map_err(|error| error.to_string())

@@ -31,6 +31,9 @@ const LONGEST_ANSWER: usize = 4 << 20;
 /// As much of what a plugin complains on its standard error is kept, in bytes.
 const LONGEST_COMPLAINT: usize = 8 << 10;
 
+/// As much of each text of a plugin's error is passed on, in bytes: it becomes an event of the pod.
+const LONGEST_TEXT: usize = 1 << 10;
+
 /// How long a plugin that ended may have left its answer to something it started.
 const LEFTOVER: Duration = Duration::from_secs(1);
 
@@ -137,16 +140,16 @@ fn message(answer: &[u8], complaint: &[u8], status: ExitStatus) -> String {
         error
             .as_ref()
             .and_then(|error| error.get(name)?.as_str())
-            .map(str::trim)
+            .map(|text| shortened(text.trim()))
             .filter(|text| !text.is_empty())
     };
     if let Some(text) = field("msg") {
         return match field("details") {
             Some(details) => format!("{text} ({details})"),
-            None => text.to_owned(),
+            None => text,
         };
     }
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    let text = |bytes: &[u8]| shortened(String::from_utf8_lossy(bytes).trim());
     let how = match (status.code(), status.signal()) {
         (Some(code), _) => format!("it ended with {code}"),
         (None, Some(signal)) => format!("signal {signal} ended it"),
@@ -159,6 +162,19 @@ fn message(answer: &[u8], complaint: &[u8], status: ExitStatus) -> String {
             || format!("{how} without a message"),
             |text| format!("{how}: {text}"),
         )
+}
+
+/// The beginning of a text, without what would steer a terminal.
+fn shortened(text: &str) -> String {
+    let plain = |character: char| match character {
+        '\n' | '\t' => character,
+        _ if character.is_control() => '\u{fffd}',
+        _ => character,
+    };
+    match text.char_indices().find(|&(at, _)| at >= LONGEST_TEXT) {
+        None => text.chars().map(plain).collect(),
+        Some((end, _)) => text[..end].chars().map(plain).chain(['…']).collect(),
+    }
 }
 
 /// Lets the async runtime watch a descriptor.
@@ -292,5 +308,25 @@ async fn read(from: &mut pipe::Receiver, into: &mut Vec<u8>, most: usize) {
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
         let room = most.saturating_sub(into.len());
         into.extend_from_slice(&buffer[..count.min(room)]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_plugins_are_short_and_plain() {
+        let failed = ExitStatus::from_raw(256);
+        let long = "x".repeat(1 << 20);
+        let answer = serde_json::json!({ "msg": long, "details": "\u{1b}[2J" }).to_string();
+        let told = message(answer.as_bytes(), b"", failed);
+        assert!(told.len() < 2 * LONGEST_TEXT, "{}", told.len());
+        assert!(told.ends_with("(\u{fffd}[2J)"), "{told}");
+        assert!(message(b"", long.as_bytes(), failed).len() < 2 * LONGEST_TEXT);
+        assert_eq!(
+            message(b"", b" no such\n", failed),
+            "it ended with 1: no such"
+        );
     }
 }

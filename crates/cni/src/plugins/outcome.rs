@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use crate::NetworkResult;
 
+/// How many addresses a plugin may tell of. Each of them ends up in the pod's status.
+const MOST_ADDRESSES: usize = 64;
+
 /// Reads an answer to ADD; an empty one is that of a plugin without anything to tell.
 ///
 /// # Errors
@@ -17,6 +20,12 @@ pub(super) fn parse(kind: &str, version: &str, answer: &[u8]) -> Result<Value, S
     let mut value: Value = serde_json::from_slice(answer).map_err(|error| {
         format!("the CNI plugin {kind} gave an answer that is not JSON: {error}")
     })?;
+    let count = value["ips"].as_array().map_or(0, Vec::len);
+    if count > MOST_ADDRESSES {
+        return Err(format!(
+            "the CNI plugin {kind} gave {count} addresses; a pod can have {MOST_ADDRESSES}"
+        ));
+    }
     match &mut value {
         Value::Object(object) => {
             let said = object.get("cniVersion").and_then(Value::as_str);
@@ -145,6 +154,11 @@ mod tests {
             parse("a", "1.0.0", br#"{"cniVersion":"0.3.1"}"#).unwrap()["cniVersion"],
             "0.3.1"
         );
+        let many = json!({ "ips": vec![json!({"address": "10.1.0.7/16"}); 65] }).to_string();
+        let why = parse("a", "1.0.0", many.as_bytes()).unwrap_err();
+        assert!(why.contains("65 addresses"), "{why}");
+        let deep = "[".repeat(100_000);
+        assert!(parse("a", "1.0.0", deep.as_bytes()).is_err());
         assert!(parse("a", "1.0.0", b"[]").unwrap_err().contains("plugin a"));
         assert!(
             parse("a", "1.0.0", b"hello")

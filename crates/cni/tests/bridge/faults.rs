@@ -6,6 +6,7 @@ use rubelet_cni::{NetworkRequest, NetworkSettings};
 use rubelet_host::{
     netlink::{Changes, RouteSocket},
     netns,
+    nft::{TableFamily, has_table},
 };
 
 use crate::world::{BRIDGE, Pod, World, at, ip, links, live, reach, tcp, veths, veths_become};
@@ -213,7 +214,7 @@ fn names_that_cannot_be_are_refused() {
 #[test]
 fn without_nftables_pods_start_and_host_ports_are_refused() {
     World::run(&["10.99.0.0/16"], async |world| {
-        let owner = own_table();
+        let owner = crate::netfilter::own_table(TableFamily::Inet);
         let network = world.network();
         network.status().await.unwrap();
         let pod = Pod::add(&network, "plain").await;
@@ -241,55 +242,42 @@ fn without_nftables_pods_start_and_host_ports_are_refused() {
     });
 }
 
-/// Makes the bridge's table as one that belongs to a socket.
-fn own_table() -> std::os::fd::OwnedFd {
-    use rustix::net::{
-        AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send,
-        socket_with,
-    };
-    let message = |kind: u16, flags: u16, rest: &[u8]| {
-        let length = u32::try_from(16 + rest.len()).unwrap();
-        let mut bytes = length.to_ne_bytes().to_vec();
-        bytes.extend(kind.to_ne_bytes());
-        bytes.extend(flags.to_ne_bytes());
-        bytes.extend([0; 8]);
-        bytes.extend(rest);
-        bytes
-    };
-    let attribute = |kind: u16, value: &[u8]| {
-        let mut bytes = u16::try_from(4 + value.len())
-            .unwrap()
-            .to_ne_bytes()
-            .to_vec();
-        bytes.extend(kind.to_ne_bytes());
-        bytes.extend(value);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes
-    };
-    let socket = socket_with(
-        AddressFamily::NETLINK,
-        SocketType::RAW,
-        SocketFlags::CLOEXEC,
-        Some(netlink::NETFILTER),
-    )
-    .unwrap();
-    let table = [
-        vec![1, 0, 0, 0],
-        attribute(1, format!("{BRIDGE}\0").as_bytes()),
-        attribute(2, &2u32.to_be_bytes()),
-    ]
-    .concat();
-    let batch = [
-        message(0x10, 1, &[0, 0, 0, 10]),
-        message(10 << 8, 1 | 4 | 0x400, &table),
-        message(0x11, 1, &[0, 0, 0, 10]),
-    ]
-    .concat();
-    send(&socket, &batch, SendFlags::empty()).unwrap();
-    let mut answer = [0; 4096];
-    recv(&socket, &mut answer[..], RecvFlags::empty()).unwrap();
-    assert_eq!(&answer[16..20], &[0; 4], "the table can't be owned");
-    socket
+#[test]
+fn without_the_rules_for_senders_no_new_pod_starts() {
+    World::run(&["10.99.0.0/16"], async |world| {
+        let owner = crate::netfilter::own_table(TableFamily::Bridge);
+        let network = world.network();
+        network.status().await.unwrap();
+        let mut pod = Pod::alone("web");
+        pod.request.port_mappings = vec![tcp(8080, 80)];
+        let error = network.add(&pod.request).await.unwrap_err().to_string();
+        assert!(
+            error.contains("default/web") && error.contains("addresses"),
+            "{error}"
+        );
+        assert_eq!(pod.link("eth0"), None);
+        veths_become(0);
+        let warnings = network.warnings().await.join(" ");
+        assert!(warnings.contains("addresses of others"), "{warnings}");
+        drop(owner);
+        network.add(&pod.request).await.unwrap();
+        assert_eq!(network.warnings().await, Vec::<String>::new());
+    });
+}
+
+#[test]
+fn the_rules_are_kept_for_pods_from_before_there_was_a_cni_configuration() {
+    World::run(&["10.99.0.0/16"], async |world| {
+        let network = world.network();
+        let _pod = Pod::add(&network, "old").await;
+        fs::create_dir_all(&world.settings.cni_conf_dir).unwrap();
+        fs::write(world.settings.cni_conf_dir.join("10-new.conflist"), "{").unwrap();
+        for family in [TableFamily::Inet, TableFamily::Bridge] {
+            crate::netfilter::delete_table(family);
+            network.status().await.unwrap_err();
+            assert!(has_table(family, BRIDGE).unwrap());
+        }
+    });
 }
 
 #[test]
@@ -301,7 +289,7 @@ fn a_firewall_that_closes_the_way_is_told() {
         let made = std::process::Command::new("iptables-nft")
             .args(["-P", "FORWARD", "DROP"])
             .status();
-        if !made.is_ok_and(|status| status.success()) {
+        if !rubelet_needs::have(made.is_ok_and(|status| status.success()), "iptables-nft") {
             return;
         }
         let warnings = network.warnings().await.join(" ");

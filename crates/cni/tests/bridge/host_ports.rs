@@ -3,9 +3,9 @@
 use std::net::{IpAddr, TcpListener, UdpSocket};
 
 use rubelet_cni::{PortMapping, Protocol};
-use rubelet_host::netns;
+use rubelet_host::{netns, nft::TableFamily};
 
-use crate::world::{Pod, World, at, closed, ip, outside, reach, tcp};
+use crate::world::{Pod, World, at, call_netfilter, closed, ip, outside, reach, tcp};
 
 fn on(host_ip: &str, mapping: PortMapping) -> PortMapping {
     PortMapping {
@@ -26,12 +26,7 @@ fn it_does_so_where_the_bridge_calls_netfilter() {
 
 fn from_everywhere(bridge_nf: &str) {
     World::run(&["10.99.0.0/16", "fd99::/64"], async |world| {
-        for name in ["bridge-nf-call-iptables", "bridge-nf-call-ip6tables"] {
-            let path = std::path::Path::new("/proc/sys/net/bridge").join(name);
-            if path.exists() {
-                std::fs::write(path, bridge_nf).unwrap();
-            }
-        }
+        call_netfilter(bridge_nf);
         let lan = outside(
             "rbtlan",
             [("192.0.2.1", "192.0.2.2"), ("fd00:2::1", "fd00:2::2")],
@@ -219,7 +214,7 @@ fn rules_come_back_when_somebody_flushes_them() {
         let first = Pod::add_with(&network, "first", vec![tcp(8080, 80)]).await;
         let listener = first.listen(80);
         let flush = || {
-            let mut batch = rubelet_host::nft::Batch::new(crate::world::BRIDGE);
+            let mut batch = rubelet_host::nft::Batch::new(TableFamily::Inet, crate::world::BRIDGE);
             batch.delete_table();
             batch.commit(|| "flush".to_owned()).unwrap();
         };
@@ -256,6 +251,7 @@ fn ports_of_sctp_are_translated_as_others() {
                 .map(|shown| String::from_utf8(shown.stdout).unwrap())
         };
         let Ok(text) = shown() else {
+            rubelet_needs::missing("nft");
             return;
         };
         for line in [
@@ -277,14 +273,23 @@ fn the_rules_read_as_they_are_meant() {
         let network = world.network();
         let ports = vec![tcp(8080, 80), on("192.0.2.1", tcp(8081, 81))];
         Pod::add_with(&network, "web", ports).await;
-        let Ok(shown) = std::process::Command::new("nft")
-            .args(["list", "table", "inet", crate::world::BRIDGE])
-            .output()
-        else {
-            return;
-        };
-        let text = String::from_utf8(shown.stdout).unwrap();
+        let mut text = String::new();
+        for family in ["inet", "bridge"] {
+            let mut nft = std::process::Command::new("nft");
+            nft.args(["list", "table", family, crate::world::BRIDGE]);
+            let Ok(shown) = nft.output() else {
+                rubelet_needs::missing("nft");
+                return;
+            };
+            text.push_str(&String::from_utf8(shown.stdout).unwrap());
+        }
         for line in [
+            "\"rbtpp24*\" jump from-pods",
+            "iifname . ether saddr . ip saddr @senders4 accept",
+            "iifname . ether saddr . arp saddr ip @senders4 iifname . arp saddr ether . arp saddr ip @senders4 accept",
+            "icmpv6 type nd-router-advert drop",
+            "iifname . ether saddr . ip6 saddr @senders6 accept",
+            "ether daddr & ff:ff:ff:ff:ff:f0 == 01:80:c2:00:00:00 drop",
             "elements = { tcp . 8080 : 10.99.0.2 . 80 }",
             "elements = { tcp . 8080 : fd99::2 . 80 }",
             "elements = { 192.0.2.1 . tcp . 8081 : 10.99.0.2 . 81 }",
@@ -292,7 +297,7 @@ fn the_rules_read_as_they_are_meant() {
             "type nat hook prerouting priority dstnat; policy accept;",
             "type filter hook prerouting priority raw; policy accept;",
             "fib daddr type local jump host-ports",
-            "iifname \"rbt0\" ip daddr 127.0.0.0/8 drop",
+            "iifname != \"lo\" ip daddr 127.0.0.0/8 drop",
             "dnat ip to meta l4proto . th dport map @ports4",
             "dnat ip6 to ip6 daddr . meta l4proto . th dport map @ports6-of-address",
             "ip6 daddr ::1 return",

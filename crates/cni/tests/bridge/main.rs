@@ -9,8 +9,14 @@
 )]
 
 mod addresses;
+mod advertisements;
 mod faults;
 mod host_ports;
+mod isolation;
+mod loopback;
 mod many;
+mod netfilter;
+mod packets;
+mod senders;
 mod traffic;
 mod world;

@@ -8,7 +8,6 @@ use tokio::time::Instant;
 use crate::world::{Pod, World, at, live, tcp, veths, veths_become};
 
 #[test]
-#[ignore = "takes a while; run it after changes of the hot path: it tells how long each step takes"]
 fn eleven_hundred_pods_come_and_go() {
     World::run(&["10.99.0.0/16"], async |world| {
         let network = world.network();

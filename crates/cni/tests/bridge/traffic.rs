@@ -1,9 +1,13 @@
 //! Who reaches whom, and by which address.
 
-use std::net::{IpAddr, TcpListener};
+use std::{
+    net::{IpAddr, TcpListener, UdpSocket},
+    time::Duration,
+};
 
 use rubelet_host::netns;
 
+use crate::packets;
 use crate::world::{BRIDGE, Pod, World, at, ip, links, outside, reach, veths, veths_become};
 
 #[test]
@@ -128,9 +132,31 @@ fn pods_beyond_the_bridges_ports_are_reached_like_the_others() {
             assert!(reach(at(two, 80), &in_last).is_some());
         }
         network.check(&last.request).await.unwrap();
+        a_pod_without_the_bridge_is_held_to_its_addresses(&first, &last);
         network.del(&last.request).await.unwrap();
         last.loses_link("eth0");
     });
+}
+
+fn a_pod_without_the_bridge_is_held_to_its_addresses(first: &Pod, last: &Pod) {
+    let here = UdpSocket::bind("10.99.0.1:7001").unwrap();
+    here.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let name = last.result.host_interface.as_deref().unwrap();
+    let end = links().into_iter().find(|link| link.name == name).unwrap();
+    let wire = packets::inside(last);
+    for from in [
+        packets::v4(first.ip()),
+        [192, 0, 2, 9].into(),
+        [127, 0, 0, 1].into(),
+        packets::v4(last.ip()),
+    ] {
+        let to = end.mac.clone().try_into().unwrap();
+        let packet = packets::udp4(from, [10, 99, 0, 1].into(), 7001);
+        let frame = packets::Frame::new("UDP", to, packets::mac(last), 0x0800, &packet);
+        wire.send(&frame.bytes).unwrap();
+    }
+    let (_, from) = here.recv_from(&mut [0; 64]).unwrap();
+    assert_eq!(from.ip(), last.ip());
 }
 
 fn fill(bridge: &rubelet_host::netlink::Link, elsewhere: &std::os::fd::OwnedFd) {

@@ -152,6 +152,18 @@ impl Pod {
         socket
     }
 
+    /// Sends a datagram, which may go nowhere.
+    pub(crate) fn tell(&self, to: SocketAddr, text: &str) {
+        let unspecified = match to {
+            SocketAddr::V4(_) => "0.0.0.0:0",
+            SocketAddr::V6(_) => "[::]:0",
+        };
+        self.inside(|| {
+            let socket = UdpSocket::bind(unspecified).unwrap();
+            let _ = socket.send_to(text.as_bytes(), to);
+        });
+    }
+
     /// Whether a connection from inside comes through, and the address the listener sees.
     pub(crate) fn reaches(&self, to: SocketAddr, listener: &TcpListener) -> Option<IpAddr> {
         self.inside(|| reach(to, listener))
@@ -207,6 +219,19 @@ pub(crate) fn switch_on(name: &str) {
         .unwrap()
         .apply(changes, || format!("switch {name} on"))
         .unwrap();
+}
+
+/// Sets whether frames on bridges pass the rules for packets (`br_netfilter`). Tells whether they do.
+pub(crate) fn call_netfilter(value: &str) -> bool {
+    let mut calls = false;
+    for name in ["bridge-nf-call-iptables", "bridge-nf-call-ip6tables"] {
+        let path = std::path::Path::new("/proc/sys/net/bridge").join(name);
+        if path.exists() {
+            std::fs::write(path, value).unwrap();
+            calls = value == "1";
+        }
+    }
+    calls
 }
 
 /// The host's interfaces.

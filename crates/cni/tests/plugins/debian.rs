@@ -8,9 +8,11 @@ use crate::world::{Pod, World, ip, links, reach, tcp, veths};
 
 const PLUGINS: &str = "/usr/lib/cni";
 
-/// Whether the package containernetworking-plugins is there; without it there is nothing to test.
+/// Without it there is nothing to test.
+#[track_caller]
 fn installed() -> bool {
-    Path::new(PLUGINS).join("bridge").exists()
+    let there = Path::new(PLUGINS).join("bridge").exists();
+    rubelet_needs::have(there, "the package containernetworking-plugins")
 }
 
 fn configure(world: &mut World) {

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, time::Duration};
 
-use rubelet_cni::{NetworkError, NetworkRequest};
+use rubelet_cni::{NetworkChoice, NetworkError, NetworkRequest};
 use serde_json::{Value, json};
 
 use crate::world::{Pod, World, ip, live, tcp, veths};
@@ -398,6 +398,34 @@ fn a_configuration_that_cannot_be_used_is_told_and_not_passed_over_silently() {
         let pod = Pod::alone("web");
         assert!(failed(network.add(&pod.request).await).contains("10-x.conflist"));
         assert_eq!(veths(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn a_node_of_a_cluster_waits_for_a_configuration_and_one_with_the_bridge_ignores_it() {
+    World::run(&["10.99.0.0/16"], async |mut world| {
+        plugin(&world, "first", RECORDER);
+        world.settings.cni_bin_dirs = vec![world.path("bin")];
+        world.settings.choice = NetworkChoice::Cni;
+        let network = world.network();
+        let pod = Pod::alone("web");
+        let why = "cni plugin not initialized";
+        assert!(network.status().await.unwrap_err().contains(why));
+        assert!(failed(network.add(&pod.request).await).contains(why));
+        assert_eq!(veths(), Vec::<String>::new());
+
+        configure(&mut world, "1.0.0", &json!([{"type": "first"}]));
+        network.status().await.unwrap();
+        network.add(&pod.request).await.unwrap();
+        assert_eq!(veths(), Vec::<String>::new());
+        network.del(&pod.request).await.unwrap();
+
+        world.settings.choice = NetworkChoice::Bridge;
+        let network = world.network();
+        let pod = Pod::add(&network, "two").await;
+        assert_eq!(veths().len(), 1);
+        network.del(&pod.request).await.unwrap();
+        crate::world::veths_become(0);
     });
 }
 

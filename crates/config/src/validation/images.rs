@@ -84,7 +84,7 @@ fn credentials(check: &Check<'_>) -> Verdict {
         if !is_image_pattern(pattern) {
             let field = format!("{list}[{index}]");
             let message = format!(
-                "must be an image without tag and digest, or a prefix that ends in /*, is {pattern:?}"
+                "must be an image with its registry and without tag and digest, or a prefix that ends in /*, is {pattern:?}"
             );
             return broken([field.as_str()], message);
         }
@@ -96,7 +96,14 @@ fn is_image_pattern(pattern: &str) -> bool {
     let name = pattern.strip_suffix("/*").unwrap_or(pattern);
     let last = name.rsplit('/').next().unwrap_or_default();
     let is_wildcard = name.len() < pattern.len();
+    // Images are compared by their full names; another form would never fit.
+    let is_full = name.split_once('/').is_some_and(|(host, path)| match host {
+        "docker.io" => path.contains('/'),
+        "index.docker.io" => false,
+        _ => host == "localhost" || host.contains(['.', ':']),
+    });
     !name.is_empty()
+        && (is_wildcard || is_full)
         && !name.contains(|c: char| c == '*' || c == '@' || c.is_whitespace())
         && (is_wildcard || !last.contains(':'))
 }

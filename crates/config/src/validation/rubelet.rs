@@ -1,7 +1,8 @@
 //! Rubelet's own options.
 
-use super::{Check, Verdict, broken, not_zero};
-use crate::rubelet_options::EmbeddedRuntime;
+use super::{Check, Verdict, broken, not_zero, one_of};
+use crate::quantity::{Sign, sign};
+use crate::rubelet_options::{AuditOptions, EmbeddedRuntime};
 use std::net::IpAddr;
 
 /// Longest path of a unix socket that Linux takes.
@@ -25,7 +26,41 @@ pub(super) fn validate(check: &Check<'_>) -> Verdict {
         );
     }
     not_zero("rubelet.relistPeriod", options.relist_period)?;
+    let at_rest = options.secrets_at_rest.as_str();
+    one_of("rubelet.secretsAtRest", at_rest, &["encrypted", "none"])?;
+    let key = options.secrets_key_file.as_str();
+    if !key.starts_with('/') || key.ends_with('/') {
+        let message = format!("must be the absolute path of a file, is {key:?}");
+        return broken(["rubelet.secretsKeyFile"], message);
+    }
+    audit(&options.audit)?;
     runtime(&options.runtime)
+}
+
+fn audit(options: &AuditOptions) -> Verdict {
+    for (field, path) in [
+        ("rubelet.audit.path", &options.path),
+        ("rubelet.audit.policyFile", &options.policy_file),
+    ] {
+        if !path.is_empty() && (!path.starts_with('/') || path.ends_with('/')) {
+            let message = format!("must be the absolute path of a file, is {path:?}");
+            return broken([field], message);
+        }
+    }
+    let level = options.level.as_str();
+    if !matches!(level, "" | "None" | "Metadata") {
+        let message = format!("must be None or Metadata, is {level:?}");
+        return broken(["rubelet.audit.level"], message);
+    }
+    if !level.is_empty() && !options.policy_file.is_empty() {
+        let message = "can't be given beside policyFile, whose rules have the levels".to_owned();
+        return broken(["rubelet.audit.level", "rubelet.audit.policyFile"], message);
+    }
+    if options.path.is_empty() && !(options.policy_file.is_empty() && level.is_empty()) {
+        let message = "must be given with policyFile or level: without it nothing is recorded";
+        return broken(["rubelet.audit.path"], message.to_owned());
+    }
+    Ok(())
 }
 
 /// Longest name of a network interface that Linux takes.
@@ -65,6 +100,16 @@ fn runtime(options: &EmbeddedRuntime) -> Verdict {
              bytes, is {socket:?}"
         );
         return broken(["rubelet.runtime.socket"], message);
+    }
+    let log = options.container_log_max_total.as_str();
+    if !log.is_empty() && !matches!(sign(log), Some(Sign::Zero | Sign::Positive)) {
+        let message = format!("must be empty or a quantity such as 100Mi, is {log:?}");
+        return broken(["rubelet.runtime.containerLogMaxTotal"], message);
+    }
+    let networks = ["", "bridge", "cni"];
+    if !networks.contains(&options.network.as_str()) {
+        let message = format!("must be empty, `bridge` or `cni`, is {:?}", options.network);
+        return broken(["rubelet.runtime.network"], message);
     }
     let bridge = options.bridge.as_str();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);

@@ -1,6 +1,7 @@
 //! The container runtime and how it is used.
 
 use super::{Check, Verdict, broken, not_zero, one_of};
+use crate::EMBEDDED;
 use std::time::Duration;
 
 pub(super) fn validate(check: &Check<'_>) -> Verdict {
@@ -9,12 +10,13 @@ pub(super) fn validate(check: &Check<'_>) -> Verdict {
         &config.container_runtime_endpoint,
         &config.image_service_endpoint,
     );
-    if !runtime.is_empty() {
+    let inside = runtime.is_empty() || runtime == EMBEDDED;
+    if !inside {
         endpoint("containerRuntimeEndpoint", runtime)?;
     }
     if !images.is_empty() {
         endpoint("imageServiceEndpoint", images)?;
-        if runtime.is_empty() {
+        if inside {
             let message = "needs containerRuntimeEndpoint: the embedded runtime has its own images";
             return broken(["imageServiceEndpoint"], message.to_owned());
         }

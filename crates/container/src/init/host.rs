@@ -71,7 +71,7 @@ impl Gathered {
                         Source::Cgroups(folder, hierarchies)
                     }
                 },
-                From::Dev | From::New | From::Itself | From::Layers => Source::Later,
+                From::Dev | From::New | From::Layers => Source::Later,
             });
         }
         let null = if plan.spec.linux.masked_paths.is_empty() {

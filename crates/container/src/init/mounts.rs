@@ -45,7 +45,6 @@ pub(crate) fn attach_all(
                 attach_one(mount, &folder, root)?;
                 cgroups::fill(mount, &folder, &hierarchies)?;
             }
-            Source::Later if mount.from == From::Itself => attach_itself(mount, root)?,
             Source::Later => {
                 if let Some(dev) = &plan.dev {
                     attach_one(mount, dev, root)?;
@@ -63,25 +62,20 @@ fn attach_one(plan: &MountPlan<'_>, fd: &OwnedFd, root: &Root) -> Result<(), Fai
     Ok(())
 }
 
-/// Makes a mount of a folder of the root, which stays as it is when the root becomes read-only.
-fn attach_itself(plan: &MountPlan<'_>, root: &Root) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| plan.failure(&reason(&error));
-    let to = plan.mount.destination.as_path();
-    let folder = root
-        .make_dir(to, Mode::from_raw_mode(0o755))
-        .map_err(failed)?;
-    let mount = copy(folder.as_fd(), true).map_err(failed)?;
-    mount_attr::change(&mount, &plan.options.attr, false).map_err(failed)?;
-    attach(&mount, &folder).map_err(failed)
-}
-
 /// Where a mount goes, made if it is missing.
 fn target(plan: &MountPlan<'_>, fd: &OwnedFd, root: &Root) -> Result<OwnedFd, Failure> {
     let failed = |error: std::io::Error| plan.failure(&reason(&error));
     let to = plan.mount.destination.as_path();
     let folder = is_dir(fd).map_err(failed)?;
     if matches!(plan.mount.kind.as_str(), "proc" | "sysfs") && plan.from == From::New {
-        return ordinary_folder(plan, root);
+        return ordinary_dir(plan, root, |to| {
+            format!("filesystem {to:?} must be mounted on ordinary directory")
+        });
+    }
+    if plan.options.no_symlinks {
+        return ordinary_dir(plan, root, |_| {
+            "a component of the destination is a symbolic link or no directory".to_owned()
+        });
     }
     let target = if folder {
         root.make_dir(to, Mode::from_raw_mode(0o755))
@@ -110,28 +104,26 @@ fn target(plan: &MountPlan<'_>, fd: &OwnedFd, root: &Root) -> Result<OwnedFd, Fa
     Ok(target)
 }
 
-/// A place for `/proc` or `/sys`, which an image must not redirect: what is written there later
-/// would land elsewhere.
-fn ordinary_folder(plan: &MountPlan<'_>, root: &Root) -> Result<OwnedFd, Failure> {
+/// A directory that nobody redirects: for `/proc` and `/sys`, since what is written there later would
+/// land elsewhere, and for mounts at paths that a stranger chose. `refusal` says why one with a
+/// symbolic link is refused, given the type of the file system.
+fn ordinary_dir(
+    plan: &MountPlan<'_>,
+    root: &Root,
+    refusal: impl FnOnce(&str) -> String,
+) -> Result<OwnedFd, Failure> {
     let to = plan.mount.destination.as_path();
-    let flags = OFlags::PATH | OFlags::DIRECTORY;
-    let mut opened = root.open(to, flags, ResolveFlags::NO_SYMLINKS);
-    if matches!(&opened, Err(error) if error.kind() == std::io::ErrorKind::NotFound) {
-        root.make_dir(to, Mode::from_raw_mode(0o755))
-            .map_err(|error| plan.failure(&reason(&error)))?;
-        opened = root.open(to, flags, ResolveFlags::NO_SYMLINKS);
-    }
+    let opened = root.make_ordinary_dir(to, Mode::from_raw_mode(0o755));
     opened.map_err(|error| match error.raw_os_error() {
-        Some(libc::ELOOP | libc::ENOTDIR) => plan.failure(&format!(
-            "filesystem {:?} must be mounted on ordinary directory",
-            plan.mount.kind
-        )),
+        Some(libc::ELOOP | libc::ENOTDIR) => plan.failure(&refusal(&plan.mount.kind)),
         _ => plan.failure(&reason(&error)),
     })
 }
 
 /// Devices that are not in the container's own `/dev`.
 pub(crate) fn make_devices(plan: &Plan<'_>, root: &Root) -> Result<(), Failure> {
+    // The umask of the program is set later, when it gets its user.
+    rustix::process::umask(Mode::empty());
     for device in &plan.devices {
         let what = || format!("cannot make the device {}", device.path.display());
         let above = device.path.parent().unwrap_or(Path::new("/"));
@@ -152,11 +144,14 @@ pub(crate) fn make_devices(plan: &Plan<'_>, root: &Root) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Shows the container's terminal as `/dev/console`.
+/// Shows the container's terminal as `/dev/console`. Where the container brought a `/dev` of its own,
+/// a link there would lead the mount to any place of its file system, `/proc` among them.
 pub(crate) fn attach_console(terminal: &Terminal, root: &Root) -> Result<(), Failure> {
     let what = || "cannot show the terminal as /dev/console";
     let mount = copy(terminal.slave.as_fd(), false).step(what)?;
-    let target = root.make_file(Path::new("/dev/console")).step(what)?;
+    let target = root
+        .make_ordinary_file(Path::new("/dev/console"))
+        .step(what)?;
     attach(&mount, &target).step(what)
 }
 

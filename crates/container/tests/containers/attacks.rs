@@ -20,6 +20,7 @@ pub(crate) const CASES: &[Case] = &[
         tracing_a_joining_process,
     ),
     ("attacks::dangling_links", dangling_links),
+    ("attacks::links_below_a_volume", links_below_a_volume),
 ];
 
 /// CVE-2021-30465 and older: destinations of mounts through symbolic links.
@@ -205,4 +206,57 @@ fn dangling_links() {
     spec.mounts.push(bind(&data, "/tmp/link/deep", &[]));
     let outcome = place.run(&spec).unwrap();
     assert_eq!(outcome.stdout, "x", "{outcome:?}");
+}
+
+/// A directory that the runtime mounts at a path of the image's choice goes there or nowhere: links of
+/// every kind, at every depth, also in what was mounted before.
+fn links_below_a_volume() {
+    let place = Place::new();
+    let outside = place.folder("outside");
+    let own = place.folder("own");
+    let shared = place.folder("shared");
+    let layer = place.layer();
+    fs::create_dir_all(layer.join("a/b")).unwrap();
+    symlink("/sys", layer.join("sys-link")).unwrap();
+    symlink("/proc", layer.join("proc-link")).unwrap();
+    symlink(&outside, layer.join("absolute")).unwrap();
+    symlink("../../../../../../../../etc", layer.join("a/up")).unwrap();
+    symlink("/a/b", layer.join("a/b/inside")).unwrap();
+    symlink("sys-link", layer.join("chain")).unwrap();
+    symlink("/nowhere", layer.join("dangling")).unwrap();
+    symlink("/dev", shared.join("planted")).unwrap();
+    for path in [
+        "/sys-link",
+        "/sys-link/kernel",
+        "/proc-link",
+        "/proc-link/self/attr",
+        "/absolute",
+        "/absolute/deep/er",
+        "/a/up",
+        "/a/up/x",
+        "/a/b/inside",
+        "/a/b/inside/x",
+        "/chain/fs",
+        "/dangling",
+        "/dangling/x",
+        "/shared/planted",
+        "/shared/planted/shm",
+    ] {
+        let mut spec = script("true");
+        spec.mounts.push(bind(&shared, "/shared", &[]));
+        spec.mounts
+            .push(bind(&own, path, &["rw", rubelet_oci::NO_SYMLINKS]));
+        let error = place.run(&spec).unwrap_err();
+        assert!(error.contains("is a symbolic link"), "{path}: {error}");
+    }
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(&own).unwrap().count(), 0);
+    assert!(!layer.join("nowhere").exists() && !layer.join("a/b/x").exists());
+    // What lies in another mount of the container is no link.
+    let mut spec = script("touch /shared/new/file");
+    spec.mounts.push(bind(&shared, "/shared", &[]));
+    spec.mounts
+        .push(bind(&own, "/shared/new", &["rw", rubelet_oci::NO_SYMLINKS]));
+    place.run(&spec).unwrap();
+    assert!(own.join("file").exists() && !shared.join("new/file").exists());
 }

@@ -133,7 +133,8 @@ fn as_another_user() {
 /// On version 2 a cgroup that hands controllers down takes no processes itself.
 fn into_a_container_with_cgroups_of_its_own() {
     let place = Place::new();
-    if place.cgroups.layout() != CgroupLayout::V2 {
+    let second = place.cgroups.layout() == CgroupLayout::V2;
+    if !rubelet_needs::applies(second, "these are cgroups of version 1") {
         return;
     }
     let spec = script("echo; sleep 1000");

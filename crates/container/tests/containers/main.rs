@@ -7,6 +7,7 @@
     reason = "this is a test, without the harness that the lints know"
 )]
 
+mod advisories;
 mod attacks;
 mod bench;
 mod exec;
@@ -40,6 +41,7 @@ fn cases() -> Vec<Case> {
         pods::CASES,
         userns::CASES,
         attacks::CASES,
+        advisories::CASES,
         bench::CASES,
     ]
     .concat()
@@ -50,6 +52,9 @@ fn main() -> ExitCode {
     if let [flag, name] = args.as_slice()
         && flag == "--case"
     {
+        if name == "advisories::exchanger" {
+            advisories::exchanger();
+        }
         let case = cases().into_iter().find(|(known, _)| known == name);
         case.unwrap().1();
         return ExitCode::SUCCESS;

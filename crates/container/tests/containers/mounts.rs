@@ -17,8 +17,8 @@ pub(crate) const CASES: &[Case] = &[
     ("mounts::file_on_folder", file_on_folder),
     ("mounts::read_only_root", read_only_root),
     (
-        "mounts::writable_folder_of_a_read_only_root",
-        writable_folder_of_a_read_only_root,
+        "mounts::own_directory_on_a_read_only_root",
+        own_directory_on_a_read_only_root,
     ),
     ("mounts::recursive_read_only", recursive_read_only),
     (
@@ -160,19 +160,19 @@ fn read_only_root() {
     assert_eq!(outcome.stdout, "rest\n");
 }
 
-fn writable_folder_of_a_read_only_root() {
+fn own_directory_on_a_read_only_root() {
     let place = Place::new();
+    let volume = place.folder("own");
     fs::create_dir(place.layer().join("volume")).unwrap();
     fs::write(place.layer().join("volume/of-the-image"), "").unwrap();
-    let mut spec =
-        script("touch /x; cd /volume && touch new && ls; touch /missing/y && ls /missing");
+    let mut spec = script("touch /x; touch /volume/new && ls /volume; ls /missing/deep");
     spec.root.readonly = true;
-    for path in ["/volume", "/missing"] {
-        let options = ["rbind", "rw", rubelet_oci::SELF_BIND];
-        spec.mounts.push(mount(path, "bind", path, &options));
+    for path in ["/volume", "/missing/deep"] {
+        let options = ["rw", rubelet_oci::NO_SYMLINKS];
+        spec.mounts.push(bind(&volume, path, &options));
     }
     let outcome = place.run(&spec).unwrap();
-    assert_eq!(outcome.stdout, "new\nof-the-image\ny\n", "{outcome:?}");
+    assert_eq!(outcome.stdout, "new\nnew\n", "{outcome:?}");
     assert!(
         outcome.stderr.contains("/x: Read-only file system"),
         "{outcome:?}"

@@ -3,7 +3,6 @@
 use std::process::{Command, Stdio};
 
 use rubelet_base::cgroup::{CgroupValues, CpuQuota, CpuShare, HugepageLimit};
-use rustix::process::geteuid;
 
 use super::*;
 use crate::mountinfo;
@@ -302,24 +301,23 @@ fn what_is_refused_is_named_and_the_rest_is_written() {
     );
 }
 
-/// The machine's cgroups and a path of this test in them; `None`, with a message, without rights.
+/// The machine's cgroups and a path of this test in them; `None` where it can't run and was told to be
+/// skipped.
+#[track_caller]
 pub(super) fn real(test: &str) -> Option<(CgroupFs, CgroupPath)> {
-    if !geteuid().is_root() {
-        eprintln!("skipped, needs root: {test}");
+    if !rubelet_needs::root() {
         return None;
     }
-    let fs = match CgroupFs::detect(Path::new("/sys/fs/cgroup")) {
-        Ok(fs) => fs,
+    let found = CgroupFs::detect(Path::new("/sys/fs/cgroup")).map_err(|error| error.to_string());
+    let made = found.and_then(|fs| {
+        let top = path(&format!("/rbt-host-{}-{test}", std::process::id()));
+        let made = fs.ensure(&top).map_err(|error| error.to_string());
+        made.map(|()| (fs, top))
+    });
+    match made {
+        Ok(made) => Some(made),
         Err(error) => {
-            eprintln!("skipped, {error}: {test}");
-            return None;
-        }
-    };
-    let top = path(&format!("/rbt-host-{}-{test}", std::process::id()));
-    match fs.ensure(&top) {
-        Ok(()) => Some((fs, top)),
-        Err(error) => {
-            eprintln!("skipped, {error}: {test}");
+            rubelet_needs::missing(format_args!("cgroups: {error}"));
             None
         }
     }

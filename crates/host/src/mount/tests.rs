@@ -2,18 +2,16 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use rustix::process::geteuid;
-
 use super::*;
 
 /// A folder whose mounts are gone when the test ends, however it ends.
 struct Scratch(tempfile::TempDir);
 
 impl Scratch {
-    /// `None`, with a message, where the test can't run.
-    fn as_root(test: &str) -> Option<Self> {
-        if !geteuid().is_root() {
-            eprintln!("skipped, needs root: {test}");
+    /// `None` where the test can't run and was told to be skipped.
+    #[track_caller]
+    fn as_root() -> Option<Self> {
+        if !rubelet_needs::root() {
             return None;
         }
         let dir = tempfile::Builder::new()
@@ -41,7 +39,7 @@ impl Drop for Scratch {
 
 #[test]
 fn a_tmpfs_has_its_size_and_mode_and_can_be_unmounted() {
-    let Some(scratch) = Scratch::as_root("tmpfs") else {
+    let Some(scratch) = Scratch::as_root() else {
         return;
     };
     let target = scratch.dir("t");
@@ -88,7 +86,7 @@ fn an_unknown_tmpfs_option_is_told_apart() {
 
 #[test]
 fn bind_mounts_within_one_file_system_are_mount_points() {
-    let Some(scratch) = Scratch::as_root("bind") else {
+    let Some(scratch) = Scratch::as_root() else {
         return;
     };
     let (source, target) = (scratch.dir("s"), scratch.dir("t"));
@@ -107,7 +105,7 @@ fn bind_mounts_within_one_file_system_are_mount_points() {
 
 #[test]
 fn a_folder_is_shared_once() {
-    let Some(scratch) = Scratch::as_root("make_rshared") else {
+    let Some(scratch) = Scratch::as_root() else {
         return;
     };
     let dir = scratch.dir("d").canonicalize().unwrap();

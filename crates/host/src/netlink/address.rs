@@ -1,6 +1,6 @@
 //! Addresses of interfaces.
 
-use std::net::IpAddr;
+use std::{collections::BTreeSet, net::IpAddr};
 
 use super::{
     Changes, NetlinkError, RouteSocket, message,
@@ -15,7 +15,7 @@ const IFA_BROADCAST: u16 = 4;
 const IFA_F_NODAD: u8 = 2;
 
 /// An address of an interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
     /// The interface's number.
     pub link: u32,
@@ -31,11 +31,12 @@ impl RouteSocket {
     /// # Errors
     /// The kernel refuses.
     pub fn addresses(&mut self) -> Result<Vec<Address>, NetlinkError> {
+        let mut known = BTreeSet::new();
         let mut addresses = Vec::new();
         self.socket
             .dump(libc::RTM_GETADDR, &[0; 8], "list the addresses", |item| {
                 let address = parse(item);
-                addresses.extend(address.filter(|address| !addresses.contains(address)));
+                addresses.extend(address.filter(|address| known.insert(*address)));
             })?;
         Ok(addresses)
     }

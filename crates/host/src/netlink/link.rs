@@ -22,6 +22,8 @@ const IFLA_NUM_TX_QUEUES: u16 = 31;
 const IFLA_NUM_RX_QUEUES: u16 = 32;
 const IFLA_BR_MCAST_SNOOPING: u16 = 23;
 const IFLA_BRPORT_MODE: u16 = 4;
+const IFLA_BRPORT_LEARNING: u16 = 8;
+const IFLA_BRPORT_ISOLATED: u16 = 33;
 const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
 const IN6_ADDR_GEN_MODE_NONE: u8 = 1;
 const VETH_INFO_PEER: u16 = 1;
@@ -58,6 +60,8 @@ pub struct Link {
     pub kind: String,
     /// The number of the bridge it is a port of.
     pub master: Option<u32>,
+    /// What that bridge does there.
+    pub port: Option<BridgePort>,
     /// Its hardware address; empty where there is none.
     pub mac: Vec<u8>,
     /// Its largest packet.
@@ -79,6 +83,19 @@ pub struct Bridge<'a> {
     pub mac: [u8; 6],
     /// Its largest packet.
     pub mtu: u32,
+}
+
+/// What a bridge does at one of its ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BridgePort {
+    /// Frames may go back to where they came from. It takes that where `br_netfilter` translates a
+    /// pod's packet to the pod itself while it is still on the bridge.
+    pub hairpin: bool,
+    /// Hardware addresses that send from there are taken to be there. Without it only those count
+    /// that were told by [`Changes::add_station`].
+    pub learning: bool,
+    /// No frames go to or come from other ports of this kind. Needs Linux 4.18.
+    pub isolated: bool,
 }
 
 /// A pair of interfaces to be made.
@@ -115,6 +132,21 @@ impl RouteSocket {
                 links.extend(parse(item));
             },
         )?;
+        links.sort_by_key(|link| link.index);
+        links.dedup_by_key(|link| link.index);
+        Ok(links)
+    }
+
+    /// The first interfaces, no more than `most`: a pod can make any number of them.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn first_links(self, most: usize) -> Result<Vec<Link>, NetlinkError> {
+        let what = "list the interfaces";
+        let items = self
+            .socket
+            .dump_beginning(RTM_GETLINK, &header(0, 0, 0), most, what)?;
+        let mut links: Vec<Link> = items.iter().filter_map(|item| parse(item)).collect();
         links.sort_by_key(|link| link.index);
         links.dedup_by_key(|link| link.index);
         Ok(links)
@@ -189,16 +221,17 @@ impl Changes {
         self
     }
 
-    /// Lets a port of a bridge send frames back to where they came from. It takes that where
-    /// `br_netfilter` translates a pod's packet to the pod itself while it is still on the bridge.
-    pub fn hairpin(&mut self, name: &str) -> &mut Self {
+    /// Sets what the bridge does at a port.
+    pub fn set_port(&mut self, name: &str, port: BridgePort) -> &mut Self {
         self.messages
             .begin(RTM_NEWLINK, DO, &header(0, 0, 0))
             .text(libc::IFLA_IFNAME, name)
             .nest(libc::IFLA_LINKINFO, |info| {
                 info.text(IFLA_INFO_SLAVE_KIND, "bridge")
                     .nest(IFLA_INFO_SLAVE_DATA, |data| {
-                        data.attribute(IFLA_BRPORT_MODE, &[1]);
+                        data.attribute(IFLA_BRPORT_MODE, &[u8::from(port.hairpin)])
+                            .attribute(IFLA_BRPORT_LEARNING, &[u8::from(port.learning)])
+                            .attribute(IFLA_BRPORT_ISOLATED, &[u8::from(port.isolated)]);
                     });
             });
         self
@@ -304,6 +337,7 @@ fn parse(item: &[u8]) -> Option<Link> {
         name: String::new(),
         kind: String::new(),
         master: None,
+        port: None,
         mac: Vec::new(),
         mtu: 0,
         up: message::number(item, 8)? & libc::IFF_UP.cast_unsigned() != 0,
@@ -321,12 +355,25 @@ fn parse(item: &[u8]) -> Option<Link> {
                 link.kind = message::attribute(value, IFLA_INFO_KIND)
                     .map(message::text)
                     .unwrap_or_default();
+                link.port = port(value);
             }
             IFLA_STATS64 => link.counters = counters(value).unwrap_or_default(),
             _ => {}
         }
     }
     Some(link)
+}
+
+/// What `IFLA_LINKINFO` tells of a port of a bridge.
+fn port(info: &[u8]) -> Option<BridgePort> {
+    let kind = message::attribute(info, IFLA_INFO_SLAVE_KIND).map(message::text)?;
+    let data = message::attribute(info, IFLA_INFO_SLAVE_DATA)?;
+    let is_on = |kind| message::attribute(data, kind) == Some(&[1]);
+    (kind == "bridge").then(|| BridgePort {
+        hairpin: is_on(IFLA_BRPORT_MODE),
+        learning: is_on(IFLA_BRPORT_LEARNING),
+        isolated: is_on(IFLA_BRPORT_ISOLATED),
+    })
 }
 
 /// The beginning of `struct rtnl_link_stats64`.

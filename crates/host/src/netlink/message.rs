@@ -99,9 +99,23 @@ impl Messages {
         self.count.saturating_sub(1)
     }
 
-    /// How many messages there are.
-    pub(crate) fn count(&self) -> u32 {
-        self.count
+    /// The messages, so many at a time, with the sequence number of the last one of each.
+    pub(crate) fn chunks(&self, most: usize) -> impl Iterator<Item = (&[u8], u32)> {
+        let mut bytes = &self.bytes[..];
+        let mut sequence = 0;
+        std::iter::from_fn(move || {
+            let mut end = 0;
+            for _ in 0..most {
+                let Some(length) = number(bytes, end) else {
+                    break;
+                };
+                end += (length as usize).next_multiple_of(4);
+                sequence += 1;
+            }
+            let (chunk, rest) = bytes.split_at_checked(end)?;
+            bytes = rest;
+            (!chunk.is_empty()).then(|| (chunk, sequence - 1))
+        })
     }
 
     /// The bytes to send.
@@ -197,6 +211,20 @@ mod tests {
             "x"
         );
         assert_eq!(attribute(all[1].payload, 5), Some(&[1u8][..]));
+    }
+
+    #[test]
+    fn messages_are_sent_some_at_a_time() {
+        let mut messages = Messages::default();
+        for kind in 0..5 {
+            messages.begin(kind, 0, &[]).number(1, 7);
+        }
+        let chunks: Vec<(usize, u32)> = messages
+            .chunks(2)
+            .map(|(bytes, last)| (answers(bytes).count(), last))
+            .collect();
+        assert_eq!(chunks, [(2, 1), (2, 3), (1, 4)]);
+        assert_eq!(Messages::default().chunks(2).count(), 0);
     }
 
     #[test]

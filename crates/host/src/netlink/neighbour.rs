@@ -23,6 +23,8 @@ pub struct Neighbour {
     pub link: u32,
     /// Its address.
     pub address: IpAddr,
+    /// Its hardware address, where that is one of Ethernet.
+    pub mac: Option<[u8; 6]>,
 }
 
 impl RouteSocket {
@@ -51,9 +53,11 @@ fn parse(item: &[u8]) -> Option<Neighbour> {
     if message::short(item, 8)? & NUD_PERMANENT == 0 {
         return None;
     }
+    let rest = item.get(12..)?;
     Some(Neighbour {
         link: message::number(item, 4)?,
-        address: from_bytes(message::attribute(item.get(12..)?, NDA_DST)?)?,
+        address: from_bytes(message::attribute(rest, NDA_DST)?)?,
+        mac: message::attribute(rest, NDA_LLADDR).and_then(|mac| mac.try_into().ok()),
     })
 }
 

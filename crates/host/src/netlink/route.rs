@@ -1,6 +1,9 @@
 //! Routes.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
 
 use super::{
     Changes, NetlinkError, RouteSocket,
@@ -20,7 +23,7 @@ const RT_SCOPE_LINK: u8 = 253;
 const RTN_UNICAST: u8 = 1;
 
 /// A route of the main table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Route {
     /// Where it leads to; the unspecified address for a default route.
     pub destination: IpAddr,
@@ -57,11 +60,13 @@ impl RouteSocket {
     /// # Errors
     /// The kernel refuses.
     pub fn routes(&mut self) -> Result<Vec<Route>, NetlinkError> {
+        // There may be very many, and each may be told twice.
+        let mut known = BTreeSet::new();
         let mut routes = Vec::new();
         self.socket
             .dump(libc::RTM_GETROUTE, &[0; 12], "list the routes", |item| {
                 let route = parse(item);
-                routes.extend(route.filter(|route| !routes.contains(route)));
+                routes.extend(route.filter(|route| known.insert(*route)));
             })?;
         Ok(routes)
     }

@@ -9,7 +9,8 @@ use std::{
 use rustix::{
     io::Errno,
     net::{
-        AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, netlink,
+        AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType,
+        netlink::{self, SocketAddrNetlink},
         sockopt::{Timeout, set_socket_send_buffer_size_force, set_socket_timeout},
     },
 };
@@ -38,6 +39,12 @@ pub(crate) const ENSURE: u16 = DO | 0x400 | 0x100;
 
 /// No answer takes this long, unless the kernel hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How many messages are sent before their answers are read.
+const AT_ONCE: usize = 64;
+
+/// How often a list that changes while it is read is asked for.
+const DUMP_TRIES: u32 = 5;
 
 /// Room for the largest transaction, in bytes.
 const ROOM: usize = 8 << 20;
@@ -105,6 +112,15 @@ pub(crate) struct Socket {
     buffer: Vec<u8>,
 }
 
+impl From<OwnedFd> for Socket {
+    fn from(fd: OwnedFd) -> Self {
+        Self {
+            fd,
+            buffer: Vec::new(),
+        }
+    }
+}
+
 impl Socket {
     pub(crate) fn route() -> Result<Self, NetlinkError> {
         // NETLINK_ROUTE is protocol 0.
@@ -127,16 +143,16 @@ impl Socket {
                 protocol,
             )?;
             set_socket_timeout(&fd, Timeout::Recv, Some(PATIENCE))?;
+            // To the kernel alone. In a pod's namespace others with rights may send to this socket, and
+            // would answer in the kernel's place; now theirs are refused.
+            rustix::net::connect(&fd, &SocketAddrNetlink::new(0, 0))?;
             Ok(fd)
         };
         let fd = open().map_err(|errno: Errno| NetlinkError::Open(errno.into()))?;
         for option in [libc::NETLINK_CAP_ACK, libc::NETLINK_EXT_ACK] {
             switch_on(&fd, option);
         }
-        Ok(Self {
-            fd,
-            buffer: Vec::new(),
-        })
+        Ok(Self::from(fd))
     }
 
     /// Sends the messages and waits until the last of them is acknowledged. The first one that was
@@ -146,10 +162,14 @@ impl Socket {
         messages: &Messages,
         what: impl FnOnce() -> String,
     ) -> Result<(), NetlinkError> {
-        match messages.count() {
-            0 => Ok(()),
-            count => self.send_until(messages, count - 1, what),
+        let mut refused = None;
+        // The kernel answers each message before it takes the next one, and the socket has room for a
+        // few hundred answers.
+        for (bytes, last) in messages.chunks(AT_ONCE) {
+            let first = self.converse(bytes, last)?;
+            refused = refused.or(first);
         }
+        refusal(refused, what)
     }
 
     /// As [`Self::send`], where only the message `last` of nfnetlink's batch is acknowledged. A batch
@@ -160,7 +180,13 @@ impl Socket {
         last: u32,
         what: impl FnOnce() -> String,
     ) -> Result<(), NetlinkError> {
-        self.write(messages)?;
+        let refused = self.converse(messages.bytes(), last)?;
+        refusal(refused, what)
+    }
+
+    /// Sends messages and reads until `last` is answered. Gives the first refusal.
+    fn converse(&mut self, bytes: &[u8], last: u32) -> Result<Option<(i32, String)>, NetlinkError> {
+        self.write(bytes)?;
         let mut refused: Option<(i32, String)> = None;
         let mut acknowledged = false;
         while !acknowledged {
@@ -180,14 +206,7 @@ impl Socket {
                 break;
             }
         }
-        match refused {
-            None => Ok(()),
-            Some((errno, hint)) => Err(NetlinkError::Refused {
-                what: what(),
-                hint,
-                source: io::Error::from_raw_os_error(errno),
-            }),
-        }
+        Ok(refused)
     }
 
     /// Asks for a list and hands each item's payload to `item`. A list that changed meanwhile is
@@ -199,38 +218,95 @@ impl Socket {
         what: &str,
         mut item: impl FnMut(&[u8]),
     ) -> Result<(), NetlinkError> {
-        const TRIES: u32 = 5;
-        for tries in 1.. {
-            let mut request = Messages::default();
-            request.begin(kind, REQUEST | DUMP, header);
-            self.write(&request)?;
-            let mut ended = false;
-            let mut whole = true;
-            let mut refused = None;
-            while !ended {
-                self.read(|answer| {
-                    whole &= answer.flags & INTERRUPTED == 0;
-                    match answer.kind {
-                        DONE | ERROR => {
-                            ended = true;
-                            refused = failure(&answer);
-                        }
-                        _ => item(answer.payload),
-                    }
-                })?;
-            }
-            if let Some((errno, hint)) = refused {
-                return Err(NetlinkError::Refused {
-                    what: what.to_owned(),
-                    hint,
-                    source: io::Error::from_raw_os_error(errno),
-                });
-            }
-            if whole || tries == TRIES {
+        let mut request = Messages::default();
+        request.begin(kind, REQUEST | DUMP, header);
+        for _ in 0..DUMP_TRIES {
+            if self.dump_once(&request, what, &mut item)? {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// As [`Self::dump`], but no more than so many items. The socket is of no use afterwards, as the
+    /// rest of a longer list may still come.
+    pub(crate) fn dump_beginning(
+        mut self,
+        kind: u16,
+        header: &[u8],
+        most: usize,
+        what: &str,
+    ) -> Result<Vec<Vec<u8>>, NetlinkError> {
+        let mut request = Messages::default();
+        request.begin(kind, REQUEST | DUMP, header);
+        self.write(request.bytes())?;
+        let mut items = Vec::new();
+        let (mut ended, mut refused) = (false, None);
+        while !ended && items.len() < most {
+            self.read(|answer| match answer.kind {
+                DONE | ERROR => {
+                    ended = true;
+                    refused = failure(&answer);
+                }
+                _ => items.push(answer.payload.to_vec()),
+            })?;
+        }
+        items.truncate(most);
+        refusal(refused, || what.to_owned())?;
+        Ok(items)
+    }
+
+    /// The payloads of a list's items, each once; `narrow` adds the attributes that choose which.
+    pub(crate) fn list(
+        &mut self,
+        kind: u16,
+        header: &[u8],
+        narrow: impl Fn(&mut Messages),
+        what: &str,
+    ) -> Result<Vec<Vec<u8>>, NetlinkError> {
+        let mut request = Messages::default();
+        narrow(request.begin(kind, REQUEST | DUMP, header));
+        let mut items = Vec::new();
+        for _ in 0..DUMP_TRIES {
+            items.clear();
+            if self.dump_once(&request, what, &mut |item| items.push(item.to_vec()))? {
+                break;
+            }
+        }
+        Ok(items)
+    }
+
+    /// Reads a list; tells whether it stayed as it was meanwhile.
+    fn dump_once(
+        &mut self,
+        request: &Messages,
+        what: &str,
+        item: &mut impl FnMut(&[u8]),
+    ) -> Result<bool, NetlinkError> {
+        self.write(request.bytes())?;
+        let mut ended = false;
+        let mut whole = true;
+        let mut refused = None;
+        while !ended {
+            self.read(|answer| {
+                whole &= answer.flags & INTERRUPTED == 0;
+                match answer.kind {
+                    DONE | ERROR => {
+                        ended = true;
+                        refused = failure(&answer);
+                    }
+                    _ => item(answer.payload),
+                }
+            })?;
+        }
+        match refused {
+            None => Ok(whole),
+            Some((errno, hint)) => Err(NetlinkError::Refused {
+                what: what.to_owned(),
+                hint,
+                source: io::Error::from_raw_os_error(errno),
+            }),
+        }
     }
 
     /// Asks for one thing.
@@ -240,7 +316,7 @@ impl Socket {
         what: &str,
         take: impl FnOnce(&[u8]) -> T,
     ) -> Result<T, NetlinkError> {
-        self.write(messages)?;
+        self.write(messages.bytes())?;
         let mut take = Some(take);
         let mut found = None;
         let mut refused = None;
@@ -266,8 +342,14 @@ impl Socket {
         }
     }
 
-    fn write(&self, messages: &Messages) -> Result<(), NetlinkError> {
-        rustix::net::send(&self.fd, messages.bytes(), SendFlags::empty())
+    #[cfg(test)]
+    pub(crate) fn port(&self) -> u32 {
+        let address = rustix::net::getsockname(&self.fd).unwrap();
+        SocketAddrNetlink::try_from(address).unwrap().pid()
+    }
+
+    fn write(&self, bytes: &[u8]) -> Result<(), NetlinkError> {
+        rustix::net::send(&self.fd, bytes, SendFlags::empty())
             .map(drop)
             .map_err(|errno| NetlinkError::Socket(errno.into()))
     }
@@ -276,14 +358,41 @@ impl Socket {
         // The kernel fills at most 32 KiB of a list into one datagram.
         self.buffer.resize(32 * 1024, 0);
         let length = loop {
-            match rustix::net::recv(&self.fd, &mut self.buffer[..], RecvFlags::empty()) {
-                Ok((length, _)) => break length,
+            match rustix::net::recvfrom(&self.fd, &mut self.buffer[..], RecvFlags::empty()) {
+                Ok((length, _, from)) => {
+                    // Somebody may have been quicker than the connection. A socket that is none of
+                    // netlink was handed in, and has one other end.
+                    let from = from.and_then(|from| SocketAddrNetlink::try_from(from).ok());
+                    match (from.map_or(0, |from| from.pid()), length) {
+                        (1.., _) => {}
+                        // Nobody is at the other end any more: there would never be an answer.
+                        (0, 0) => {
+                            let ended = io::ErrorKind::UnexpectedEof.into();
+                            return Err(NetlinkError::Socket(ended));
+                        }
+                        (0, length) => break length,
+                    }
+                }
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(NetlinkError::Socket(errno.into())),
             }
         };
         message::answers(&self.buffer[..length]).for_each(&mut each);
         Ok(())
+    }
+}
+
+fn refusal(
+    refused: Option<(i32, String)>,
+    what: impl FnOnce() -> String,
+) -> Result<(), NetlinkError> {
+    match refused {
+        None => Ok(()),
+        Some((errno, hint)) => Err(NetlinkError::Refused {
+            what: what(),
+            hint,
+            source: io::Error::from_raw_os_error(errno),
+        }),
     }
 }
 
@@ -307,7 +416,7 @@ fn failure(answer: &Answer<'_>) -> Option<(i32, String)> {
         .and_then(|rest| message::attribute(rest, 1))
         .map(message::text)
         .unwrap_or_default();
-    Some((-number, hint))
+    Some((number.wrapping_neg(), hint))
 }
 
 /// Asks for short, explained answers. Older kernels don't know them and go on without.

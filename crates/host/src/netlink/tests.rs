@@ -17,6 +17,41 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
+/// A socket to which somebody else than the kernel gives one answer, and then none.
+fn answered_with(datagram: &[u8]) -> (RouteSocket, OwnedFd) {
+    use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
+    let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+    let (other, own) = socketpair(family, kind, SocketFlags::CLOEXEC, None).unwrap();
+    send(&other, datagram, SendFlags::empty()).unwrap();
+    rustix::net::shutdown(&other, rustix::net::Shutdown::Write).unwrap();
+    // Without the other end requests could not even be sent.
+    (RouteSocket::from(own), other)
+}
+
+/// A message of an answer.
+fn answer(kind: u16, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(16 + payload.len()).unwrap();
+    let mut bytes = length.to_ne_bytes().to_vec();
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend([0; 10]);
+    bytes.extend(payload);
+    bytes
+}
+
+#[test]
+fn an_answer_that_never_comes_is_an_error() {
+    let (mut socket, _other) = answered_with(&[1, 2, 3]);
+    let error = socket.links().unwrap_err();
+    assert!(matches!(error, NetlinkError::Socket(_)), "{error}");
+}
+
+#[test]
+fn an_error_number_that_can_not_be_is_an_error() {
+    let (mut socket, _other) = answered_with(&answer(2, &i32::MIN.to_ne_bytes()));
+    let error = socket.links().unwrap_err();
+    assert!(matches!(error, NetlinkError::Refused { .. }), "{error}");
+}
+
 #[test]
 fn a_bridge_and_a_pair_with_its_other_end_elsewhere() {
     let (host, pod) = (netns::create().unwrap(), netns::create().unwrap());
@@ -40,6 +75,11 @@ fn a_bridge_and_a_pair_with_its_other_end_elsewhere() {
     );
     assert_eq!(bridge.mac, [2, 0, 0, 0, 0, 1]);
 
+    let port = BridgePort {
+        hairpin: true,
+        learning: false,
+        isolated: true,
+    };
     let mut changes = Changes::default();
     changes
         .add_veth(Veth {
@@ -51,7 +91,7 @@ fn a_bridge_and_a_pair_with_its_other_end_elsewhere() {
             peer_netns: pod.as_fd(),
             mtu: 1400,
         })
-        .hairpin("rbtv1")
+        .set_port("rbtv1", port)
         .describe("rbtv1", "default/web")
         .no_link_local("rbtv1")
         .set_up("rbtv1");
@@ -64,6 +104,7 @@ fn a_bridge_and_a_pair_with_its_other_end_elsewhere() {
         ("veth", Some(bridge.index), true)
     );
     assert!(end.index > 0);
+    assert_eq!((end.port, bridge.port), (Some(port), None));
 
     let mut socket_pod = socket(&pod);
     let inside = socket_pod.link("eth0").unwrap().unwrap();
@@ -147,6 +188,55 @@ fn refusals_tell_what_was_to_be_done() {
         .unwrap_err();
     assert!(error.is_exists(), "{error:?}");
     assert!(socket.link("rbt0").unwrap().is_some());
+}
+
+#[test]
+fn nobody_but_the_kernel_answers() {
+    use rustix::net::{
+        AddressFamily, SendFlags, SocketFlags, SocketType, netlink::SocketAddrNetlink, sendto,
+        socket_with,
+    };
+    let host = netns::create().unwrap();
+    netns::within(&host, || {
+        let mut socket = RouteSocket::open().unwrap();
+        let forger = socket_with(
+            AddressFamily::NETLINK,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .unwrap();
+        // An end of the list before there is one.
+        let mut forged = Messages::default();
+        forged.begin(3, 0, &[0; 4]);
+        let to = SocketAddrNetlink::new(socket.socket.port(), 0);
+        let sent = sendto(&forger, forged.bytes(), SendFlags::empty(), &to);
+        assert_eq!(sent, Err(rustix::io::Errno::CONNREFUSED));
+        assert!(socket.links().unwrap().iter().any(|link| link.name == "lo"));
+    })
+    .unwrap();
+}
+
+#[test]
+fn of_many_interfaces_the_first_are_told() {
+    let pod = netns::create().unwrap();
+    let mut maker = socket(&pod);
+    let mut changes = Changes::default();
+    let names: Vec<String> = (0..300).map(|number| format!("rbt{number}")).collect();
+    for name in &names {
+        changes.add_bridge(Bridge {
+            name,
+            mac: [2, 0, 0, 0, 0, 1],
+            mtu: 1500,
+        });
+    }
+    // More changes than the socket has room for answers, too.
+    maker.apply(changes, || "make bridges".to_owned()).unwrap();
+    assert_eq!(maker.links().unwrap().len(), 301);
+    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&pod));
+    let some = netns::interfaces(std::path::Path::new(&path)).unwrap();
+    assert_eq!(some.len(), 256);
+    assert_eq!(some[0].name, "lo");
 }
 
 #[test]

@@ -67,6 +67,16 @@ pub enum Expression<'a> {
     Is(Family),
     /// It came in by an interface with this name, or with a name that begins so and ends with `*`.
     From(&'a str),
+    /// It came in by an interface with another name.
+    NotFrom(&'a str),
+    /// The frame holds a packet of this protocol (`ETH_P_…`). One with a VLAN tag holds none.
+    EtherType(u16),
+    /// The hardware address that the frame goes to is in the range.
+    EtherDestination([u8; 6], u8),
+    /// It is an ARP packet for IPv4 addresses on Ethernet.
+    IsEthernetArp,
+    /// It is an ICMPv6 message of this type, also behind extension headers.
+    Icmpv6(u8),
     /// It goes out by an interface with this name, or with a name that begins so and ends with `*`.
     To(&'a str),
     /// The source address is in the range (`true`) or outside.
@@ -83,8 +93,22 @@ pub enum Expression<'a> {
     LoadProtocol(u32),
     /// Loads the destination port.
     LoadPort(u32),
+    /// Loads the name of the interface it came in by.
+    LoadInterface(u32),
+    /// Loads the hardware address of the frame's sender.
+    LoadEtherSource(u32),
+    /// Loads the hardware address that an ARP packet says is its sender's.
+    LoadArpMac(u32),
+    /// Loads the IPv4 address that an ARP packet says is its sender's.
+    LoadArpAddress(u32),
+    /// Loads the address that a neighbour solicitation or advertisement is about.
+    LoadNeighbourTarget(u32),
     /// What was loaded from register 0 on is in the set.
     In(&'a str),
+    /// What was loaded from register 0 on is not in the set.
+    NotIn(&'a str),
+    /// The host would not send to the source address by the interface that the packet came in by.
+    NotFromItsRoute,
     /// What was loaded from register 0 on is in the map; its value is loaded from there on.
     Map(&'a str),
     /// Sends the connection to the address in register 0 and the port behind it.
@@ -96,9 +120,29 @@ pub enum Expression<'a> {
     Jump(&'a str),
     /// Goes back to where the chain was jumped from.
     Return,
+    /// Lets the packet pass this hook of this table.
+    Accept,
     /// Drops the packet.
     Drop,
 }
+
+/// The numbers of the expression `fib`.
+mod fib {
+    pub(super) const SOURCE_BY_INTERFACE_IF_ANY: u32 = 1 | 8 | 32;
+    pub(super) const DESTINATION: u32 = 2;
+    pub(super) const INTERFACE: u32 = 1;
+    pub(super) const KIND_OF_ADDRESS: u32 = 3;
+}
+
+/// Where the expression `payload` counts from.
+mod base {
+    pub(super) const LINK: u32 = 0;
+    pub(super) const NETWORK: u32 = 1;
+    pub(super) const TRANSPORT: u32 = 2;
+}
+
+/// The protocol number of ICMPv6.
+const ICMPV6: u8 = 58;
 
 // Numbers of registers as the kernel has them: the first is where 16-byte registers begin, the
 // others are of four bytes.
@@ -113,8 +157,29 @@ impl Expression<'_> {
                 meta(list, 15, 0);
                 compare(list, true, &[family.number()]);
             }
-            Self::From(name) => interface(list, 6, name),
-            Self::To(name) => interface(list, 7, name),
+            Self::From(name) => interface(list, 6, name, true),
+            Self::NotFrom(name) => interface(list, 6, name, false),
+            Self::To(name) => interface(list, 7, name, true),
+            // The protocol of the frame itself: the kernel keeps a VLAN tag apart from the frame, and
+            // tells of the packet behind it when it is asked for the packet's protocol.
+            Self::EtherType(kind) => {
+                payload(list, base::LINK, 12, 2, 0);
+                compare(list, true, &kind.to_be_bytes());
+            }
+            Self::EtherDestination(mac, prefix) => {
+                payload(list, base::LINK, 0, 6, 0);
+                masked(list, &mac, prefix, true);
+            }
+            Self::IsEthernetArp => {
+                payload(list, base::NETWORK, 0, 6, 0);
+                compare(list, true, &[0, 1, 8, 0, 6, 4]);
+            }
+            Self::Icmpv6(kind) => {
+                meta(list, 16, 0);
+                compare(list, true, &[ICMPV6]);
+                payload(list, base::TRANSPORT, 0, 1, 0);
+                compare(list, true, &[kind]);
+            }
             Self::Source(address, prefix, inside) => {
                 range(list, Family::of(address).source(), address, prefix, inside);
             }
@@ -125,22 +190,40 @@ impl Expression<'_> {
             Self::DestinationIsLocal => {
                 element(list, "fib", |data| {
                     data.network_number(1, register(0))
-                        .network_number(2, 3)
-                        .network_number(3, 2);
+                        .network_number(2, fib::KIND_OF_ADDRESS)
+                        .network_number(3, fib::DESTINATION);
                 });
                 compare(list, true, &2u32.to_ne_bytes());
             }
             Self::LoadSource(family, to) => {
-                payload(list, 1, family.source(), family.width(), to);
+                payload(list, base::NETWORK, family.source(), family.width(), to);
             }
             Self::LoadDestination(family, to) => {
-                payload(list, 1, family.destination(), family.width(), to);
+                payload(
+                    list,
+                    base::NETWORK,
+                    family.destination(),
+                    family.width(),
+                    to,
+                );
             }
             Self::LoadProtocol(to) => meta(list, 16, to),
-            Self::LoadPort(to) => payload(list, 2, 2, 2, to),
-            Self::In(set) => element(list, "lookup", |data| {
-                data.text(1, set).network_number(2, register(0));
-            }),
+            Self::LoadPort(to) => payload(list, base::TRANSPORT, 2, 2, to),
+            Self::LoadInterface(to) => meta(list, 6, to),
+            Self::LoadEtherSource(to) => payload(list, base::LINK, 6, 6, to),
+            Self::LoadArpMac(to) => payload(list, base::NETWORK, 8, 6, to),
+            Self::LoadArpAddress(to) => payload(list, base::NETWORK, 14, 4, to),
+            Self::LoadNeighbourTarget(to) => payload(list, base::TRANSPORT, 8, 16, to),
+            Self::In(set) => lookup(list, set, false),
+            Self::NotIn(set) => lookup(list, set, true),
+            Self::NotFromItsRoute => {
+                element(list, "fib", |data| {
+                    data.network_number(1, register(0))
+                        .network_number(2, fib::INTERFACE)
+                        .network_number(3, fib::SOURCE_BY_INTERFACE_IF_ANY);
+                });
+                compare(list, true, &[0]);
+            }
             Self::Map(set) => element(list, "lookup", |data| {
                 data.text(1, set)
                     .network_number(2, register(0))
@@ -159,6 +242,7 @@ impl Expression<'_> {
             }),
             Self::Jump(chain) => verdict(list, -3, Some(chain)),
             Self::Return => verdict(list, -5, None),
+            Self::Accept => verdict(list, 1, None),
             Self::Drop => verdict(list, 0, None),
         }
     }
@@ -195,27 +279,40 @@ fn compare(list: &mut Messages, equal: bool, value: &[u8]) {
     });
 }
 
-fn interface(list: &mut Messages, key: u32, name: &str) {
+fn lookup(list: &mut Messages, set: &str, inverted: bool) {
+    element(list, "lookup", |data| {
+        data.text(1, set).network_number(2, register(0));
+        if inverted {
+            data.network_number(5, 1);
+        }
+    });
+}
+
+fn interface(list: &mut Messages, key: u32, name: &str, equal: bool) {
     meta(list, key, 0);
     match name.strip_suffix('*') {
-        Some(beginning) => compare(list, true, beginning.as_bytes()),
+        Some(beginning) => compare(list, equal, beginning.as_bytes()),
         None => {
             let mut bytes = [0; 16];
             let length = name.len().min(15);
             bytes[..length].copy_from_slice(&name.as_bytes()[..length]);
-            compare(list, true, &bytes);
+            compare(list, equal, &bytes);
         }
     }
 }
 
 fn range(list: &mut Messages, offset: u32, address: IpAddr, prefix: u8, inside: bool) {
-    let width = Family::of(address).width();
-    payload(list, 1, offset, width, 0);
-    let mut wanted = match address {
-        IpAddr::V4(address) => address.octets().to_vec(),
-        IpAddr::V6(address) => address.octets().to_vec(),
-    };
-    let mut mask = Vec::with_capacity(16);
+    payload(list, base::NETWORK, offset, Family::of(address).width(), 0);
+    match address {
+        IpAddr::V4(address) => masked(list, &address.octets(), prefix, inside),
+        IpAddr::V6(address) => masked(list, &address.octets(), prefix, inside),
+    }
+}
+
+/// Compares the first `prefix` bits of what is in register 0.
+fn masked(list: &mut Messages, value: &[u8], prefix: u8, equal: bool) {
+    let mut wanted = value.to_vec();
+    let mut mask = Vec::with_capacity(wanted.len());
     let mut left = prefix;
     for byte in &mut wanted {
         let bits = left.min(8);
@@ -225,6 +322,7 @@ fn range(list: &mut Messages, offset: u32, address: IpAddr, prefix: u8, inside: 
         *byte &= part;
     }
     if mask.iter().any(|&part| part != 0xff) {
+        let width = u32::try_from(mask.len()).expect("an address has at most 16 bytes");
         element(list, "bitwise", |data| {
             data.network_number(1, register(0))
                 .network_number(2, register(0))
@@ -237,7 +335,7 @@ fn range(list: &mut Messages, offset: u32, address: IpAddr, prefix: u8, inside: 
                 });
         });
     }
-    compare(list, inside, &wanted);
+    compare(list, equal, &wanted);
 }
 
 fn verdict(list: &mut Messages, code: i32, chain: Option<&str>) {

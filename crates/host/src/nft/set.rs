@@ -9,6 +9,8 @@ use super::Family;
 /// A component of a key or value.
 #[derive(Debug, Clone, Copy)]
 enum Part {
+    Interface,
+    Mac,
     Address(Family),
     Protocol,
     Port,
@@ -18,6 +20,8 @@ impl Part {
     /// The number by which `nft` shows it.
     fn number(self) -> u32 {
         match self {
+            Self::Interface => 41,
+            Self::Mac => 9,
             Self::Address(Family::V4) => 7,
             Self::Address(Family::V6) => 8,
             Self::Protocol => 12,
@@ -28,6 +32,8 @@ impl Part {
     /// Each component begins at a multiple of four bytes.
     fn width(self) -> u32 {
         match self {
+            Self::Interface => 16,
+            Self::Mac => 8,
             Self::Address(family) => family.width(),
             Self::Protocol | Self::Port => 4,
         }
@@ -43,6 +49,8 @@ pub enum SetKind {
     AddressPorts(Family),
     /// Pairs of addresses.
     Pairs(Family),
+    /// Interface, hardware address and address.
+    Senders(Family),
 }
 
 impl SetKind {
@@ -51,6 +59,7 @@ impl SetKind {
             Self::Ports(_) => vec![Part::Protocol, Part::Port],
             Self::AddressPorts(family) => vec![Part::Address(family), Part::Protocol, Part::Port],
             Self::Pairs(family) => vec![Part::Address(family), Part::Address(family)],
+            Self::Senders(family) => vec![Part::Interface, Part::Mac, Part::Address(family)],
         }
     }
 
@@ -59,10 +68,13 @@ impl SetKind {
             Self::Ports(family) | Self::AddressPorts(family) => {
                 Some(vec![Part::Address(family), Part::Port])
             }
-            Self::Pairs(_) => None,
+            Self::Pairs(_) | Self::Senders(_) => None,
         }
     }
 }
+
+/// The bytes of a key, and of a value where the set is a map.
+pub type Element = (Vec<u8>, Vec<u8>);
 
 /// A set or map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +126,23 @@ pub(super) fn write_element(list: &mut Messages, key: &[u8], value: &[u8]) {
 pub struct Bytes(Vec<u8>);
 
 impl Bytes {
+    /// Appends the name of an interface; of one that is too long, the beginning.
+    #[must_use]
+    pub fn interface(mut self, name: &str) -> Self {
+        let end = self.0.len() + 16;
+        self.0.extend(name.bytes().take(15));
+        self.0.resize(end, 0);
+        self
+    }
+
+    /// Appends a hardware address.
+    #[must_use]
+    pub fn mac(mut self, mac: [u8; 6]) -> Self {
+        self.0.extend(mac);
+        self.0.extend([0, 0]);
+        self
+    }
+
     /// Appends an address.
     #[must_use]
     pub fn address(mut self, address: IpAddr) -> Self {

@@ -123,7 +123,7 @@ fn connections_follow_the_map() {
             unreachable!("bound to IPv4")
         };
         let element = mapping(8080, "127.0.0.9", address.port());
-        let mut batch = Batch::new("rbt0");
+        let mut batch = Batch::new(TableFamily::Inet, "rbt0");
         translation(&mut batch);
         batch
             .add_elements("ports4", std::slice::from_ref(&element))
@@ -149,7 +149,7 @@ fn connections_follow_the_map() {
                 )],
             );
         batch.commit(|| "make the table".to_owned()).unwrap();
-        assert!(has_table("rbt0").unwrap());
+        assert!(has_table(TableFamily::Inet, "rbt0").unwrap());
 
         let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, 8080)).unwrap();
         let (mut server, _) = listener.accept().unwrap();
@@ -159,29 +159,29 @@ fn connections_follow_the_map() {
         assert_eq!(&byte, b"x");
 
         // The same once more is no error; another value is, and nothing of the batch happens.
-        let mut batch = Batch::new("rbt0");
+        let mut batch = Batch::new(TableFamily::Inet, "rbt0");
         batch.add_elements("ports4", std::slice::from_ref(&element));
         batch.commit(|| "repeat".to_owned()).unwrap();
-        let mut batch = Batch::new("rbt0");
+        let mut batch = Batch::new(TableFamily::Inet, "rbt0");
         batch
             .add_elements("ports4", &[mapping(8081, "127.0.0.9", address.port())])
             .add_elements("ports4", &[mapping(8080, "127.0.0.8", 1)]);
         batch.commit(|| "clash".to_owned()).unwrap_err();
         TcpStream::connect((Ipv4Addr::LOCALHOST, 8081)).unwrap_err();
 
-        let mut batch = Batch::new("rbt0");
+        let mut batch = Batch::new(TableFamily::Inet, "rbt0");
         batch.delete_elements("ports4", std::slice::from_ref(&element));
         batch.commit(|| "remove".to_owned()).unwrap();
         TcpStream::connect((Ipv4Addr::LOCALHOST, 8080)).unwrap_err();
-        let mut batch = Batch::new("rbt0");
+        let mut batch = Batch::new(TableFamily::Inet, "rbt0");
         batch.delete_elements("ports4", std::slice::from_ref(&element));
         let error = batch.commit(|| "remove it again".to_owned()).unwrap_err();
         assert!(error.is_missing(), "{error:?}");
 
-        let mut batch = Batch::new("rbt0");
+        let mut batch = Batch::new(TableFamily::Inet, "rbt0");
         batch.delete_table();
         batch.commit(|| "remove the table".to_owned()).unwrap();
-        assert!(!has_table("rbt0").unwrap());
+        assert!(!has_table(TableFamily::Inet, "rbt0").unwrap());
     });
 }
 
@@ -191,11 +191,11 @@ fn thousands_of_ports_fit_into_one_transaction() {
         let many: Vec<_> = (1..=5000)
             .map(|port| mapping(port, "10.7.0.2", port))
             .collect();
-        let mut batch = Batch::new("rbt0");
+        let mut batch = Batch::new(TableFamily::Inet, "rbt0");
         translation(&mut batch);
         batch.add_elements("ports4", &many);
         batch.commit(|| "make them all".to_owned()).unwrap();
-        let mut batch = Batch::new("rbt0");
+        let mut batch = Batch::new(TableFamily::Inet, "rbt0");
         batch.delete_elements("ports4", &many);
         batch.commit(|| "remove them all".to_owned()).unwrap();
     });
@@ -204,7 +204,7 @@ fn thousands_of_ports_fit_into_one_transaction() {
 #[test]
 fn remembered_connections_are_forgotten_by_port() {
     isolated(|| {
-        let mut batch = Batch::new("rbt0");
+        let mut batch = Batch::new(TableFamily::Inet, "rbt0");
         translation(&mut batch);
         batch.commit(|| "make the table".to_owned()).unwrap();
         let server = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 5353)).unwrap();

@@ -416,7 +416,7 @@ impl Drop for Bus {
 #[test]
 fn a_real_bus_takes_every_message_and_knows_of_no_systemd() {
     let Some(bus) = Bus::start() else {
-        eprintln!("skipped, dbus-daemon is missing");
+        rubelet_needs::missing("dbus-daemon");
         return;
     };
     // The bus drops whoever sends a message that is not written by the rules.
@@ -452,10 +452,11 @@ fn a_real_bus_takes_every_message_and_knows_of_no_systemd() {
 /// Runs as root on a machine with systemd and cgroups of version 2, as the one of the test bed is.
 #[test]
 fn a_real_systemd_keeps_a_scope_with_its_limits() {
-    let Some(systemd) = Systemd::find() else {
-        eprintln!("without systemd: nothing to test");
+    let found = Systemd::find();
+    if !rubelet_needs::applies(found.is_some(), "systemd does not run here") {
         return;
-    };
+    }
+    let systemd = found.unwrap();
     let cgroups = crate::CgroupFs::detect(Path::new("/sys/fs/cgroup")).unwrap();
     let name = format!("rbt-host-{}", std::process::id());
     let unit = format!("{name}.scope");

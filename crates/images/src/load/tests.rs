@@ -6,7 +6,7 @@ use rubelet_base::ErrorChain;
 use serde_json::json;
 
 use super::*;
-use crate::test_image::{Blobs, folder, gzip, is_root, layer, names, open};
+use crate::test_image::{Blobs, folder, gzip, layer, names, open};
 
 async fn load(store: &Arc<ImageStore>, path: &Path) -> Result<Vec<Loaded>, LoadError> {
     let path = path.to_owned();
@@ -27,7 +27,7 @@ fn archive_of(folder: &Path, to: &Path) {
 
 #[tokio::test]
 async fn a_layout_is_loaded_from_a_folder_and_from_archives() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let dir = folder();
@@ -67,7 +67,7 @@ async fn a_layout_is_loaded_from_a_folder_and_from_archives() {
 
 #[tokio::test]
 async fn a_docker_archive_is_loaded_with_all_its_names() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let dir = folder();
@@ -102,7 +102,7 @@ async fn a_docker_archive_is_loaded_with_all_its_names() {
 
 #[tokio::test]
 async fn an_image_without_a_name_can_be_given_one() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let dir = folder();
@@ -125,7 +125,7 @@ async fn an_image_without_a_name_can_be_given_one() {
 
 #[tokio::test]
 async fn damaged_archives_leave_nothing_behind() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let dir = folder();

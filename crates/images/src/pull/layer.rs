@@ -2,6 +2,11 @@
 //!
 //! Chunks go through a short queue to a thread of the layer's own, which checks, inflates and
 //! unpacks. It is none of the shared pool: a registry that sends a byte a minute would keep it.
+//!
+//! A layer that is here is no proof that whoever names it may have it: a manifest is written by its
+//! author, who may know digests of layers that are not theirs. A present layer is used again where
+//! the same registry is known to have given it, and gives it now to who asks; a registry that never
+//! gave it has to show all of it.
 
 use std::{
     io::{self, Read},
@@ -15,7 +20,7 @@ use crate::{
     Digest, ImageStore, PullError, PullErrorKind,
     manifest::Descriptor,
     registry::{Body, Search, Session},
-    store::LayerHold,
+    store::{LayerHold, LayerSource, blocking},
 };
 
 /// Chunks that wait for the unpacking thread.
@@ -23,23 +28,56 @@ const QUEUE: usize = 8;
 const STACK: usize = 512 * 1024;
 
 impl ImageStore {
-    /// Gets a layer, unless it is here, and holds it.
+    /// Gets a layer, unless it is here and may be used, and holds it. `source` is where it is asked
+    /// for; `None`: it was had from there as a part of the same image.
     pub(super) async fn layer(
         self: &Arc<Self>,
         session: &Session,
-        descriptor: Descriptor,
-        diff_id: Digest,
+        (descriptor, diff_id): (Descriptor, Digest),
+        source: Option<LayerSource>,
     ) -> Result<LayerHold, PullError> {
         let turn = self.turn(&diff_id);
         let _only_one_downloads = turn.lock().await;
         let mut hold = LayerHold::new(self);
         if hold.add(&diff_id) {
-            return Ok(hold);
+            let known = self.sources_of(&diff_id);
+            let may = match source.as_ref().map(|source| proof(&known, source)) {
+                None | Some(Proof::Given) => true,
+                Some(Proof::Confirmation) => session.confirms(&descriptor).await,
+                Some(Proof::Content) => false,
+            };
+            if may {
+                self.learned(&diff_id, source).await?;
+                return Ok(hold);
+            }
         }
+        let held = self.downloaded(session, &descriptor, &diff_id).await?;
+        self.learned(&diff_id, source).await?;
+        Ok(held)
+    }
+
+    async fn learned(
+        self: &Arc<Self>,
+        diff_id: &Digest,
+        source: Option<LayerSource>,
+    ) -> Result<(), PullError> {
+        let Some(source) = source else {
+            return Ok(());
+        };
+        let (store, diff_id) = (Arc::clone(self), diff_id.clone());
+        Ok(blocking(move || store.learn_source(&diff_id, source)).await?)
+    }
+
+    async fn downloaded(
+        self: &Arc<Self>,
+        session: &Session,
+        descriptor: &Descriptor,
+        diff_id: &Digest,
+    ) -> Result<LayerHold, PullError> {
         let mut search = Search::default();
         loop {
-            let body = session.blob(&descriptor, &mut search).await?;
-            match self.download(body, &descriptor, diff_id.clone()).await {
+            let body = session.blob(descriptor, &mut search).await?;
+            match self.download(body, descriptor, diff_id.clone()).await {
                 Err(error) if is_the_hosts(&error) => session.give_way(&mut search, error)?,
                 done => return done,
             }
@@ -95,6 +133,31 @@ impl ImageStore {
         // What cut the download off is the reason, not what the thread makes of it.
         sent?;
         taken
+    }
+}
+
+/// What has to be shown before a present layer is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Proof {
+    /// Nothing: everybody may have it from that very place.
+    Given,
+    /// The registry, which has given it before, says that it gives it to who asks now.
+    Confirmation,
+    /// The whole content: the word of a registry that never had it is worth nothing.
+    Content,
+}
+
+fn proof(known: &[LayerSource], asked: &LayerSource) -> Proof {
+    let mut there = known
+        .iter()
+        .filter(|source| source.registry == asked.registry && source.blob == asked.blob)
+        .peekable();
+    if there.peek().is_none() {
+        return Proof::Content;
+    }
+    match there.any(|source| source.repository == asked.repository && source.anonymous) {
+        true => Proof::Given,
+        false => Proof::Confirmation,
     }
 }
 

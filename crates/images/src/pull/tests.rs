@@ -9,12 +9,13 @@ use tokio::sync::Notify;
 use super::*;
 use crate::{
     ImageSettings, Platform,
-    test_image::{folder, is_root, layer, names, open, settings},
+    test_image::{folder, layer, names, open, settings},
     test_registry::{Asked, Content, Fault, Reply, TestServer, proxy},
 };
 
 mod auth;
 mod mirrors;
+mod present_layers;
 
 /// The tag `1` leads to an index, `plain` to the manifest for this machine.
 fn content() -> Content {
@@ -81,7 +82,7 @@ async fn nothing_is_left(store: &Arc<ImageStore>, root: &std::path::Path) {
 
 #[tokio::test]
 async fn an_image_is_pulled_with_all_its_layers() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let served = content();
@@ -102,8 +103,10 @@ async fn an_image_is_pulled_with_all_its_layers() {
     let blobs = server.count("/blobs/");
     assert_eq!(blobs, 5);
     assert_eq!(pull(&store, &format!("{name}@{index}")).await.unwrap(), id);
-    assert_eq!(pull(&store, &format!("{name}:plain")).await.unwrap(), id);
     assert_eq!(server.count("/blobs/"), blobs);
+    assert_eq!(pull(&store, &format!("{name}:plain")).await.unwrap(), id);
+    // What another manifest names as its configuration is asked for again.
+    assert_eq!(server.count("/blobs/"), blobs + 1);
     assert_eq!(store.list().len(), 1);
     assert_eq!(
         store
@@ -118,7 +121,7 @@ async fn an_image_is_pulled_with_all_its_layers() {
 
 #[tokio::test]
 async fn an_image_for_another_machine_is_pulled_when_that_is_asked_for() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let served = content();
@@ -147,7 +150,7 @@ async fn an_image_for_another_machine_is_pulled_when_that_is_asked_for() {
 
 #[tokio::test]
 async fn callers_of_the_same_pull_share_it() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let served = content();
@@ -176,7 +179,7 @@ async fn callers_of_the_same_pull_share_it() {
 
 #[tokio::test]
 async fn a_pull_goes_on_when_one_of_its_callers_gives_up_and_ends_with_the_last() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let served = content();
@@ -219,7 +222,7 @@ async fn a_pull_goes_on_when_one_of_its_callers_gives_up_and_ends_with_the_last(
 
 #[tokio::test]
 async fn layers_of_a_pull_that_failed_are_there_for_the_next_one() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let served = content();
@@ -269,7 +272,7 @@ async fn failing(
 
 #[tokio::test]
 async fn what_a_registry_refuses_is_told_apart() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let error = failing(":none", settings(), |_, reply| reply).await;
@@ -309,7 +312,7 @@ async fn what_a_registry_refuses_is_told_apart() {
 
 #[tokio::test]
 async fn downloads_that_are_cut_off_fail() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     for place in ["/manifests/", "/blobs/"] {
@@ -344,7 +347,7 @@ async fn downloads_that_are_cut_off_fail() {
 
 #[tokio::test]
 async fn downloads_that_stand_still_fail() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let mut hasty = settings();
@@ -363,7 +366,7 @@ async fn downloads_that_stand_still_fail() {
 
 #[tokio::test]
 async fn what_is_not_what_its_digest_says_is_refused() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let digests = layer_digests(&content());
@@ -402,7 +405,7 @@ async fn what_is_not_what_its_digest_says_is_refused() {
 
 #[tokio::test]
 async fn sizes_are_bounded() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let mut small = settings();

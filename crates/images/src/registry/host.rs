@@ -145,8 +145,32 @@ impl Host {
         }
     }
 
-    /// Asks the host, says who asks when it wants to know, and follows where it leads.
+    /// Whether it says that it has the blob, of the size that is expected, for who asks.
+    pub(super) async fn has(&self, descriptor: &Descriptor) -> bool {
+        let path = format!("{}/blobs/{}", self.repository, descriptor.digest);
+        match self.ask(Method::HEAD, &path, None).await {
+            Ok(answer) => answer
+                .headers
+                .get(header::CONTENT_LENGTH)
+                .is_none_or(|length| {
+                    let length = length.to_str().ok().and_then(|text| text.parse().ok());
+                    length == Some(descriptor.size)
+                }),
+            Err(_) => false,
+        }
+    }
+
     async fn get(&self, path: &str, accept: Option<HeaderValue>) -> Result<Answer, PullError> {
+        self.ask(Method::GET, path, accept).await
+    }
+
+    /// Asks the host, says who asks when it wants to know, and follows where it leads.
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        accept: Option<HeaderValue>,
+    ) -> Result<Answer, PullError> {
         let origin = self.peer.origin().await?;
         let url = origin.url(&format!("{}/{path}{}", self.base, self.query));
         let patience = self.peer.patience(accept.is_none());
@@ -154,6 +178,7 @@ impl Host {
         loop {
             let shown = self.authorizer.shown().await;
             let ask = redirect::Ask {
+                method: method.clone(),
                 url: url.clone(),
                 accept: accept.clone(),
                 authorization: shown.clone(),
@@ -175,7 +200,7 @@ impl Host {
                     continue;
                 }
             }
-            return Err(answer::refusal(&Method::GET, &url, answer).await);
+            return Err(answer::refusal(&method, &url, answer).await);
         }
     }
 }

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, header};
+use http::{HeaderValue, Method, Request, header};
 use http_body_util::Full;
 
 use super::{
+    hop::hop,
     origin,
     peer::Peer,
     transport::{Answer, unsent},
@@ -18,6 +19,8 @@ const MAX_REDIRECTS: usize = 5;
 
 /// What to ask for.
 pub(super) struct Ask {
+    /// GET or HEAD.
+    pub(super) method: Method,
     pub(super) url: String,
     pub(super) accept: Option<HeaderValue>,
     pub(super) authorization: Option<HeaderValue>,
@@ -30,7 +33,7 @@ pub(super) async fn follow(peer: &Peer, mut ask: Ask) -> Result<(Answer, bool), 
     let (_, start) = origin::parse(&ask.url, "the address of the registry")?;
     let mut here = start.clone();
     for _ in 0..=MAX_REDIRECTS {
-        let mut request = Request::get(&ask.url);
+        let mut request = Request::builder().method(ask.method.clone()).uri(&ask.url);
         if let Some(accept) = &ask.accept {
             request = request.header(header::ACCEPT, accept);
         }
@@ -50,79 +53,15 @@ pub(super) async fn follow(peer: &Peer, mut ask: Ask) -> Result<(Answer, bool), 
                 let message = format!("{} sends elsewhere without saying where", here.authority());
                 PullError::new(PullErrorKind::Unavailable, message)
             })?;
-        let url = resolve(&ask.url, location);
-        let (_, next) = origin::parse(&url, "where the registry sends")?;
-        if here.https && !next.https && !peer.is_insecure(next.authority()) {
-            let message = format!(
-                "{} sends from HTTPS to plain HTTP at {}, which is refused",
-                here.authority(),
-                next.authority()
-            );
-            return Err(PullError::new(PullErrorKind::Refused, message));
-        }
-        if next != here {
+        let hop = hop(&here, &ask.url, location, |authority| {
+            peer.is_insecure(authority)
+        })?;
+        if !hop.keeps_credentials {
             ask.authorization = None;
         }
-        ask.url = url;
-        here = next;
+        ask.url = hop.url;
+        here = hop.origin;
     }
     let message = format!("{} sends round in circles", start.authority());
     Err(PullError::new(PullErrorKind::Unavailable, message))
-}
-
-/// Where `location` leads from `base`: a URL, or a path on the same host.
-fn resolve(base: &str, location: &str) -> String {
-    if location.contains("://") {
-        return location.to_owned();
-    }
-    let scheme_end = base.find("://").map_or(0, |at| at + 3);
-    if let Some(rest) = location.strip_prefix("//") {
-        return format!("{}{rest}", &base[..scheme_end]);
-    }
-    let path_at = base[scheme_end..]
-        .find('/')
-        .map_or(base.len(), |at| scheme_end + at);
-    if location.starts_with('/') {
-        return format!("{}{location}", &base[..path_at]);
-    }
-    let path = base[path_at..].split(['?', '#']).next().unwrap_or_default();
-    let folder = path.rfind('/').map_or("/", |slash| &path[..=slash]);
-    format!("{}{folder}{location}", &base[..path_at])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{super::origin::Origin, *};
-
-    /// Where two addresses have the same scheme, host and port, credentials may be shown again.
-    fn is_same(one: &str, other: &str) -> bool {
-        let of = |url: &str| url.parse().ok().and_then(|url| Origin::of(&url));
-        of(one).is_some() && of(one) == of(other)
-    }
-
-    #[test]
-    fn redirects_are_resolved_as_browsers_do() {
-        let base = "https://r.test:5000/v2/a/blobs/x?y=/z";
-        for (location, url) in [
-            ("https://s.test/b", "https://s.test/b"),
-            ("//s.test/b", "https://s.test/b"),
-            ("/b?c", "https://r.test:5000/b?c"),
-            ("b", "https://r.test:5000/v2/a/blobs/b"),
-        ] {
-            assert_eq!(resolve(base, location), url);
-        }
-    }
-
-    #[test]
-    fn another_port_or_scheme_is_another_host() {
-        for (one, other, same) in [
-            ("https://r.test/a", "https://R.test:443/b", true),
-            ("https://r.test/a", "https://r.test:444/a", false),
-            ("https://r.test/a", "http://r.test/a", false),
-            ("https://r.test/a", "https://r.test.evil/a", false),
-            ("https://r.test/a", "https://user@r.test/a", false),
-        ] {
-            assert_eq!(is_same(one, other), same, "{other}");
-        }
-    }
 }

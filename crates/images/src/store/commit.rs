@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::{
     ImageStore, disk_error,
     open::{discard, image_of},
-    records::{ImageRecord, LayerRecord},
+    records::{ImageRecord, LayerRecord, LayerSource},
     state::Layer,
 };
 use crate::{Digest, Image, ImageId, StoreError, clock, unpack::Applied};
@@ -106,6 +106,32 @@ impl ImageStore {
         drop(one_at_a_time);
         discard(trash);
         Ok(hold)
+    }
+
+    /// Where a layer was had from before.
+    pub(crate) fn sources_of(&self, diff_id: &Digest) -> Vec<LayerSource> {
+        let state = self.state();
+        let layer = state.layers.get(diff_id);
+        layer.map_or_else(Vec::new, |layer| layer.record.sources.clone())
+    }
+
+    /// Remembers where a layer, which the caller holds, can be had from. Blocks.
+    pub(crate) fn learn_source(
+        &self,
+        diff_id: &Digest,
+        source: LayerSource,
+    ) -> Result<(), StoreError> {
+        let _one_at_a_time = self.disk();
+        let record = {
+            let mut state = self.state();
+            let layer = state.layers.get_mut(diff_id);
+            layer.and_then(|layer| layer.record.learn(source).then(|| layer.record.clone()))
+        };
+        if let Some(record) = record {
+            let path = self.folders.layer(diff_id).join(LayerRecord::FILE);
+            Record::at(path).save(&record)?;
+        }
+        Ok(())
     }
 
     /// Writes the record of an image, whose layers the caller holds, and gives it its names. Blocks.

@@ -79,6 +79,11 @@ impl Folders {
         self.snapshots().join(container_id)
     }
 
+    /// The directories for the volumes that a container's image declares.
+    pub(crate) fn image_volumes(&self, container_id: &str) -> PathBuf {
+        self.snapshot(container_id).join("image-volumes")
+    }
+
     pub(super) fn ingest(&self) -> PathBuf {
         self.root.join("ingest")
     }

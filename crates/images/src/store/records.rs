@@ -10,6 +10,9 @@ use crate::{
     unpack::{Applied, FolderAttributes},
 };
 
+/// Sources that are remembered of one layer. From others it is downloaded again.
+const MOST_SOURCES: usize = 64;
+
 /// An image. Written when all its layers are there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ImageRecord {
@@ -32,6 +35,19 @@ impl Stored for ImageRecord {
     const MIGRATIONS: &'static [Migration] = &[];
 }
 
+/// Where a layer was had from once, all of it and checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LayerSource {
+    /// Host and port of the registry.
+    pub(crate) registry: String,
+    /// The repository there.
+    pub(crate) repository: String,
+    /// The layer as it is on the wire.
+    pub(crate) blob: Digest,
+    /// Nothing was shown: everybody may have it there.
+    pub(crate) anonymous: bool,
+}
+
 /// A layer. In its folder, so that both come and go together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct LayerRecord {
@@ -42,6 +58,9 @@ pub(super) struct LayerRecord {
     /// Folders without an entry of their own.
     #[serde(default)]
     pub(super) implicit: Vec<String>,
+    /// Where it was had from; none for those of archives.
+    #[serde(default)]
+    pub(super) sources: Vec<LayerSource>,
 }
 
 impl Stored for LayerRecord {
@@ -61,6 +80,23 @@ impl LayerRecord {
             implicit: implicit
                 .filter_map(|path| path.to_str().map(str::to_owned))
                 .collect(),
+            sources: Vec::new(),
         }
+    }
+
+    /// Takes a source in; `false` if it says nothing new, or there is no room for it.
+    pub(super) fn learn(&mut self, source: LayerSource) -> bool {
+        let same = |known: &LayerSource| {
+            (&known.registry, &known.repository, &known.blob)
+                == (&source.registry, &source.repository, &source.blob)
+        };
+        if let Some(known) = self.sources.iter_mut().find(|known| same(known)) {
+            return source.anonymous && !std::mem::replace(&mut known.anonymous, true);
+        }
+        let has_room = self.sources.len() < MOST_SOURCES;
+        if has_room {
+            self.sources.push(source);
+        }
+        has_room
     }
 }

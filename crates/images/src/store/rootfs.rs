@@ -22,6 +22,8 @@ use crate::{Digest, ImageId, StoreError, tree, unpack::FolderAttributes};
 
 /// A folder that was measured so lately is not measured again.
 const FRESH: Duration = Duration::from_secs(10);
+/// The kernel's own number for an ID that is not mapped (`/proc/sys/kernel/overflowuid`).
+const NOBODY: u32 = 65534;
 const LAYERS: &str = "layers";
 const VOLUMES: &str = "volumes";
 /// The last line of a list of layers.
@@ -158,7 +160,7 @@ impl ImageStore {
         .await
     }
 
-    /// What a container wrote. Walks its folder, unless it was measured a moment ago.
+    /// What a container wrote, also into the volumes of its image. Walks its folders, unless it was measured a moment ago.
     ///
     /// # Errors
     /// There is no such root file system.
@@ -176,7 +178,16 @@ impl ImageStore {
             return Ok(usage);
         }
         let upper = self.folders.snapshot(container_id).join("fs");
-        let usage = blocking(move || tree::measure(&upper).map_err(disk_error("measure", &upper)));
+        let volumes = self.folders.image_volumes(container_id);
+        let usage = blocking(move || {
+            let mut usage = tree::measure(&upper).map_err(disk_error("measure", &upper))?;
+            match tree::measure(&volumes) {
+                // Few images declare any.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                measured => usage += measured.map_err(disk_error("measure", &volumes))?,
+            }
+            Ok::<_, StoreError>(usage)
+        });
         let usage = usage.await?;
         if let Some(snapshot) = self.state().snapshots.get_mut(container_id) {
             snapshot.measured = Some((now, usage));
@@ -259,15 +270,16 @@ impl ImageStore {
     }
 }
 
-/// The host's ID of one in a container; one that is not mapped stays, and shows as nobody's.
-fn mapped(id: u32, mappings: &[IdMapping]) -> u32 {
+/// The host's ID of one in a container. One that is not mapped is nobody's: its number may be that of
+/// somebody on the host or in another container.
+pub(crate) fn mapped(id: u32, mappings: &[IdMapping]) -> u32 {
     mappings
         .iter()
         .find_map(|mapping| {
             let offset = id.checked_sub(mapping.container_id)?;
             (offset < mapping.size).then(|| mapping.host_id.checked_add(offset))?
         })
-        .unwrap_or(id)
+        .unwrap_or(NOBODY)
 }
 
 /// Not flushed: no container outlives a power cut, and what a crash of this process leaves is whole.

@@ -7,7 +7,7 @@ use rubelet_oci::IdMapping;
 use super::*;
 use crate::{
     LoadRequest, OpenError, Platform,
-    test_image::{Blobs, folder, is_root, layer, names, open, settings},
+    test_image::{Blobs, folder, layer, names, open, settings},
 };
 
 /// Loads an image with these layers.
@@ -30,7 +30,7 @@ fn layers(store: &ImageStore) -> usize {
 
 #[tokio::test]
 async fn an_image_is_found_by_each_of_its_names() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let dir = folder();
@@ -64,7 +64,7 @@ async fn an_image_is_found_by_each_of_its_names() {
 
 #[tokio::test]
 async fn layers_go_with_the_last_one_who_needs_them() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let dir = folder();
@@ -103,7 +103,7 @@ async fn layers_go_with_the_last_one_who_needs_them() {
 
 #[tokio::test]
 async fn images_that_a_container_mounts_keep_their_layers_as_long_as_it_is_there() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let dir = folder();
@@ -134,7 +134,7 @@ async fn images_that_a_container_mounts_keep_their_layers_as_long_as_it_is_there
 
 #[tokio::test]
 async fn a_tag_moves_to_the_image_that_came_last() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let dir = folder();
@@ -163,7 +163,7 @@ async fn a_tag_moves_to_the_image_that_came_last() {
 
 #[tokio::test]
 async fn a_name_can_be_taken_away_alone() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let dir = folder();
@@ -184,7 +184,7 @@ async fn a_name_can_be_taken_away_alone() {
 
 #[tokio::test]
 async fn the_next_process_finds_all_again() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let dir = folder();
@@ -219,7 +219,7 @@ async fn the_next_process_finds_all_again() {
 
 #[tokio::test]
 async fn half_things_are_thrown_away() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let dir = folder();
@@ -253,7 +253,7 @@ async fn half_things_are_thrown_away() {
 
 #[tokio::test]
 async fn a_root_file_system_is_the_containers_own() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let dir = folder();
@@ -301,7 +301,7 @@ async fn a_root_file_system_is_the_containers_own() {
 
 #[tokio::test]
 async fn an_image_without_content_has_an_empty_root() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let dir = folder();
@@ -322,7 +322,7 @@ async fn an_image_without_content_has_an_empty_root() {
 
 #[tokio::test]
 async fn pinned_images_are_marked_by_settings() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let dir = folder();
@@ -347,7 +347,7 @@ async fn pinned_images_are_marked_by_settings() {
 
 #[tokio::test]
 async fn folders_without_an_entry_keep_the_attributes_from_below() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let folders = |entries: &[(&str, u32, u64)]| {
@@ -446,7 +446,7 @@ async fn folders_without_an_entry_keep_the_attributes_from_below() {
 
 #[tokio::test]
 async fn a_full_disk_is_told_and_leaves_nothing_half() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let dir = folder();

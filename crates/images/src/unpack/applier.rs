@@ -17,7 +17,7 @@ use rustix::{
 use super::{
     Applied, FolderAttributes, UnpackError, UnpackLimits, attributes,
     name::{Name, shown},
-    place::{Failed, Place, is_whiteout},
+    place::{Failed, Place},
     whiteout::{Meaning, meaning},
 };
 use crate::{
@@ -204,7 +204,7 @@ impl<'a> Applier<'a> {
             let stat = fs::statat(folder, last, AtFlags::SYMLINK_NOFOLLOW);
             let stat = disk(name, "look at", stat)?;
             if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
-                was_gone = is_whiteout(&stat);
+                was_gone = attributes::is_whiteout(&stat);
                 replaced = true;
                 disk(
                     name,

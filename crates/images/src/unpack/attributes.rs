@@ -16,6 +16,18 @@ pub(super) fn make_opaque(folder: impl AsFd) -> Result<(), Errno> {
     fs::fsetxattr(folder, OPAQUE, b"y", XattrFlags::empty())
 }
 
+/// Whether a folder hides that of the layers below.
+pub(crate) fn is_opaque(folder: impl AsFd) -> bool {
+    let mut value = [0_u8; 4];
+    fs::fgetxattr(folder, OPAQUE, &mut value)
+        .is_ok_and(|length| value.get(..length) == Some(b"y".as_slice()))
+}
+
+/// Whether something is overlayfs's word for a name that the layer has removed.
+pub(crate) fn is_whiteout(stat: &fs::Stat) -> bool {
+    fs::FileType::from_raw_mode(stat.st_mode) == fs::FileType::CharacterDevice && stat.st_rdev == 0
+}
+
 pub(super) fn times(entry: &Entry) -> Timestamps {
     let time = Timespec {
         tv_sec: entry.mtime.0,
@@ -89,7 +101,7 @@ fn chosen(entry: &Entry) -> impl Iterator<Item = (&[u8], &[u8])> {
 }
 
 /// Whether an extended attribute is part of the image, not of the machine it was made on.
-fn is_content(name: &[u8]) -> bool {
+pub(crate) fn is_content(name: &[u8]) -> bool {
     let is_user = name.starts_with(b"user.") && !name.starts_with(b"user.overlay.");
     let is_acl = matches!(
         name,

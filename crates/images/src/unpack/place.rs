@@ -8,7 +8,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{self, AtFlags, Dev, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps},
+    fs::{self, AtFlags, FileType, Mode, OFlags, ResolveFlags, Timespec, Timestamps},
     io::Errno,
 };
 
@@ -198,7 +198,7 @@ impl Place {
         match fs::statat(folder, part, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => {}
             Err(error) => return Err(failed(error)),
-            Ok(stat) if is_whiteout(&stat) => {
+            Ok(stat) if attributes::is_whiteout(&stat) => {
                 fs::unlinkat(folder, part, AtFlags::empty()).map_err(failed)?;
                 was_gone = true;
             }
@@ -257,10 +257,4 @@ fn follow(parent: &[u8], target: &[u8], depth: usize) -> Option<Vec<u8>> {
 fn is_within(path: &[u8], folder: &[u8]) -> bool {
     let rest = path.strip_prefix(folder);
     folder.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
-}
-
-/// Whether overlayfs takes it for something that is gone.
-pub(super) fn is_whiteout(stat: &Stat) -> bool {
-    FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
-        && stat.st_rdev == Dev::default()
 }

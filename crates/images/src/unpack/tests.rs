@@ -124,14 +124,6 @@ fn limits() -> UnpackLimits {
     }
 }
 
-fn is_root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        eprintln!("skipped, needs root");
-    }
-    root
-}
-
 fn is_gone(path: &Path) -> bool {
     let meta = fs::symlink_metadata(path).unwrap();
     meta.file_type().is_char_device() && meta.rdev() == 0
@@ -145,7 +137,7 @@ fn is_opaque(path: &Path) -> bool {
 
 #[test]
 fn files_have_all_that_the_archive_says() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     // Version 2 of the kernel's form, with CAP_NET_RAW.
@@ -196,7 +188,7 @@ fn files_have_all_that_the_archive_says() {
 
 #[test]
 fn what_is_gone_below_is_hidden_as_overlayfs_does_it() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let layer = Layer::new()
@@ -237,7 +229,7 @@ fn what_is_gone_below_is_hidden_as_overlayfs_does_it() {
 
 #[test]
 fn overlayfs_shows_what_the_layers_say() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let (_one, lower, _) = Layer::new()
@@ -295,7 +287,7 @@ fn overlayfs_shows_what_the_layers_say() {
 
 #[test]
 fn links_never_lead_out_of_the_layer() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let (_keep, root, _) = Layer::new()
@@ -317,7 +309,7 @@ fn links_never_lead_out_of_the_layer() {
 
 #[test]
 fn files_are_replaced_never_written_through() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let (_keep, root, _) = Layer::new()
@@ -347,7 +339,7 @@ fn files_are_replaced_never_written_through() {
 
 #[test]
 fn hostile_entries_are_refused() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let deep = "a/".repeat(49);
@@ -406,7 +398,7 @@ fn hostile_entries_are_refused() {
 
 #[test]
 fn devices_that_a_container_has_anyway_are_made() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let (_keep, root, applied) = Layer::new()
@@ -545,7 +537,7 @@ proptest! {
     fn no_sequence_of_entries_leads_out(
         entries in prop::collection::vec((0u8..6, "(\\.\\./|/|[ab]|\\.wh\\.|\\.){1,6}", "(\\.\\./|/|[ab]|\\.){1,6}"), 1..12),
     ) {
-        if rustix::process::geteuid().is_root() {
+        if rubelet_needs::root() {
             let mut layer = Layer::new();
             for (kind, path, link) in &entries {
                 layer = match kind {
@@ -591,7 +583,7 @@ fn names_are_made_simple() {
 
 #[test]
 fn folders_keep_their_times_whatever_the_order_of_entries() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let (_keep, root, _) = Layer::new()
@@ -618,7 +610,7 @@ fn folders_keep_their_times_whatever_the_order_of_entries() {
 
 #[test]
 fn folders_without_entries_are_bounded() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     // Each entry makes hundreds of folders with long names.

@@ -227,6 +227,7 @@ impl ClientCertificate {
                 reloaded.reload();
             }),
             current: Some(current),
+            arrived: None,
             foreign,
         };
         rotation.run().await
@@ -333,6 +334,7 @@ impl ClientCertificate {
                 hooks: setup.hooks.clone(),
                 install: Box::new(|_| {}),
                 current: None,
+                arrived: None,
                 foreign: false,
             };
             rotation.first(&Wanted::node(&setup.node_name)).await;

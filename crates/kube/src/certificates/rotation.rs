@@ -3,7 +3,7 @@
 use super::key::Purpose;
 use super::notice::{Hooks, Notice};
 use super::pair::Certificate;
-use super::rules::{self, Due, Wanted, Why, is_valid};
+use super::rules::{self, Due, Wanted, Why, is_valid, longest_pause, rotation_by_arrival, useless};
 use super::signing::{Asking, SigningError};
 use super::store::{PairStore, StoreError};
 use crate::Client;
@@ -63,6 +63,8 @@ pub(super) struct Rotation {
     /// Puts a certificate to use.
     pub(super) install: Box<dyn Fn(&Certificate) + Send + Sync>,
     pub(super) current: Option<Certificate>,
+    /// When the current one came from the cluster, if it did so in this process.
+    pub(super) arrived: Option<Timestamp>,
     /// Whether the current one is not the node's own, and is replaced at once.
     pub(super) foreign: bool,
 }
@@ -84,7 +86,7 @@ impl Pauses {
         Self {
             unasked: Backoff::new(seconds(2), seconds(32)),
             refused: Backoff::new(seconds(30), seconds(900)),
-            useless: Backoff::new(seconds(60), NAP),
+            useless: Backoff::new(rules::SHORTEST, NAP),
         }
     }
 }
@@ -143,22 +145,39 @@ impl Rotation {
             Some(current) => (Some(current.leaf()), rules::jitter(current.der())),
             None => (None, 0.0),
         };
-        rules::due(leaf, wanted, jitter, (self.clock)())
+        let now = (self.clock)();
+        match (rules::due(leaf, wanted, jitter, now), leaf, self.arrived) {
+            (Due::At(_), Some(leaf), Some(arrived)) => {
+                match rotation_by_arrival(leaf, jitter, arrived) {
+                    at if at <= now => Due::Now(Why::Age),
+                    at => Due::At(at),
+                }
+            }
+            (due, ..) => due,
+        }
     }
 
     /// Tries once, and says how long to wait then.
     async fn attempt(&mut self, wanted: &Wanted, why: &Why, pauses: &mut Pauses) -> Duration {
         match self.replace(wanted, why).await {
             Ok(()) => {
-                self.notice.clear();
                 pauses.unasked.reset();
                 pauses.refused.reset();
                 match self.due(wanted) {
                     Due::At(_) => {
+                        self.notice.clear();
                         pauses.useless.reset();
                         Duration::ZERO
                     }
-                    Due::Now(_) => pauses.useless.advance(),
+                    Due::Now(why) => {
+                        let pause = pauses.useless.advance();
+                        let Some(current) = &self.current else {
+                            return pause;
+                        };
+                        let line = useless(&why, current.expires(), (self.clock)());
+                        self.notice.trouble(&line);
+                        pause.min(longest_pause(current.leaf()))
+                    }
                 }
             }
             Err(error) => {
@@ -208,6 +227,7 @@ impl Rotation {
             tracing::warn!("{}", ErrorChain(&error));
         }
         self.put(pair.certificate());
+        self.arrived = Some((self.clock)());
         Ok(())
     }
 
@@ -232,6 +252,7 @@ impl Rotation {
             (self.hooks.rotated)(age(&old, (self.clock)()));
         }
         self.foreign = false;
+        self.arrived = None;
     }
 }
 

@@ -5,6 +5,14 @@ use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
+use std::time::Duration;
+
+/// Between two requests for a certificate, where each is issued and useless.
+pub(super) const SHORTEST: Duration = Duration::from_secs(60);
+
+/// How long before its making a certificate's life begins. Source of the rule:
+/// `pkg/controller/certificates/signer` of Kubernetes 1.36.
+const BACKDATED: SignedDuration = SignedDuration::from_secs(5 * 60);
 
 /// Group of all nodes.
 pub const NODES: &str = "system:nodes";
@@ -113,6 +121,29 @@ impl fmt::Display for Why {
     }
 }
 
+/// What to say of a certificate that was issued just now, is valid until `until`, and has to be replaced all
+/// the same.
+#[must_use]
+pub fn useless(why: &Why, until: Timestamp, now: Timestamp) -> String {
+    match why {
+        Why::Expired(_) | Why::Age => format!(
+            "a certificate was issued that is valid until {until}, and this node's clock shows {now}: \
+             compare the clocks of the node and of the cluster"
+        ),
+        why => format!("a certificate was issued that is not what was asked for: {why}"),
+    }
+}
+
+/// How long to wait at most before a certificate is replaced that was issued just now and is due already. It
+/// may be good by the cluster's clock, and must not end by that while the node waits.
+#[must_use]
+pub fn longest_pause(leaf: &Leaf) -> Duration {
+    let life = leaf.not_after.duration_since(leaf.not_before);
+    Duration::try_from(life / 2)
+        .unwrap_or_default()
+        .max(SHORTEST)
+}
+
 /// When the next certificate is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Due {
@@ -166,6 +197,20 @@ pub fn rotation(leaf: &Leaf, jitter: f64) -> Timestamp {
     let share = 0.7 + 0.2 * jitter.clamp(0.0, 1.0);
     let age = SignedDuration::try_from_secs_f64(life.as_secs_f64() * share).unwrap_or(life);
     leaf.not_before.checked_add(age).unwrap_or(leaf.not_after)
+}
+
+/// The latest moment at which a certificate is renewed that arrived at `arrived`, whatever the clocks show: by a
+/// clock that is slow its life seems to begin later, and it would be renewed when it has ended for the cluster.
+/// kube-controller-manager dates certificates back by five minutes.
+#[must_use]
+pub fn rotation_by_arrival(leaf: &Leaf, jitter: f64, arrived: Timestamp) -> Timestamp {
+    let begin = arrived.checked_sub(BACKDATED).unwrap_or(Timestamp::MIN);
+    let earlier = leaf
+        .not_before
+        .duration_since(begin)
+        .max(SignedDuration::ZERO);
+    let at = rotation(leaf, jitter);
+    at.checked_sub(earlier).unwrap_or(Timestamp::MIN)
 }
 
 /// A number from 0 to 1 that follows from the certificate: the same after a restart, another for
@@ -226,6 +271,59 @@ mod tests {
                 Due::Now(Why::Age)
             );
         }
+    }
+
+    #[test]
+    fn a_certificate_that_is_useless_at_once_is_told_with_the_reason() {
+        for why in [Why::Age, Why::Expired(at(9))] {
+            let line = useless(&why, at(9), at(10));
+            let clocks = "compare the clocks of the node and of the cluster";
+            assert_eq!(
+                line,
+                format!(
+                    "a certificate was issued that is valid until {}, and this node's clock shows {}: {clocks}",
+                    at(9),
+                    at(10)
+                )
+            );
+        }
+        assert_eq!(
+            useless(&Why::Lacks("the name a".to_owned()), at(9), at(1)),
+            "a certificate was issued that is not what was asked for: the certificate lacks the name a"
+        );
+        let lives = |seconds| {
+            longest_pause(&Leaf {
+                not_after: at(seconds),
+                ..leaf()
+            })
+            .as_secs()
+        };
+        assert_eq!((lives(1000), lives(30), lives(-1)), (500, 60, 60));
+    }
+
+    #[test]
+    fn a_slow_clock_does_not_delay_the_renewal() {
+        let minute = |count: i64| at(60 * count);
+        let mut leaf = leaf();
+        // An hour of life from the cluster's minute 20 on.
+        (leaf.not_before, leaf.not_after) = (minute(15), minute(80));
+        for (own_clock, latest) in [(20, 80), (30, 90), (10, 70), (0, 60), (15, 75)] {
+            for jitter in [0.0, 1.0] {
+                let by_arrival = rotation_by_arrival(&leaf, jitter, minute(own_clock));
+                assert!(by_arrival <= rotation(&leaf, jitter), "{own_clock}");
+                assert!(
+                    by_arrival > minute(own_clock) && by_arrival < minute(latest),
+                    "{own_clock}"
+                );
+                let in_time = own_clock >= 20;
+                assert_eq!(
+                    by_arrival == rotation(&leaf, jitter),
+                    in_time,
+                    "{own_clock}"
+                );
+            }
+        }
+        assert!(rotation_by_arrival(&leaf, 0.0, Timestamp::MIN) < leaf.not_before);
     }
 
     #[test]

@@ -183,6 +183,7 @@ impl ClusterServing {
             hooks: self.hooks,
             install: Box::new(move |certificate| shown.set(certificate)),
             current,
+            arrived: None,
             foreign: false,
         };
         let task = async move {

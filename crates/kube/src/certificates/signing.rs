@@ -73,20 +73,18 @@ pub enum SigningError {
 }
 
 /// The part of a CertificateSigningRequest that matters here.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
 struct Request {
     metadata: Metadata,
-    #[serde(default)]
     spec: Spec,
-    #[serde(default)]
     status: Status,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
 struct Metadata {
-    #[serde(default)]
     name: String,
-    #[serde(default)]
     uid: String,
 }
 
@@ -104,13 +102,12 @@ struct Status {
     certificate: Option<String>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
 struct Condition {
     #[serde(rename = "type")]
     kind: String,
-    #[serde(default)]
     reason: String,
-    #[serde(default)]
     message: String,
 }
 
@@ -288,4 +285,31 @@ fn not_now(source: ApiError) -> SigningError {
         _ => "",
     };
     SigningError::NotNow { advice, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use rubelet_yaml::read_value;
+    use sim_api::odd::{with_nulls, with_wrong_type};
+
+    use super::*;
+
+    #[test]
+    fn whatever_is_odd_in_a_request_the_rest_of_it_is_read() {
+        let full = json!({
+            "metadata": {"name": "a", "uid": "u", "labels": {}},
+            "spec": {"request": "cg==", "signerName": "s", "usages": ["client auth"], "groups": ["g"]},
+            "status": {"certificate": "Yw==", "conditions": [
+                {"type": "Approved", "status": "True", "reason": "r", "message": "m"},
+            ]},
+        });
+        let read = |value: &Value| format!("{:?}", read_value::<Request>(value).unwrap().value);
+        for seed in 0..500 {
+            let (nulls, absent) = with_nulls(seed, &full, &[]);
+            let (nulls, absent) = (read(&nulls), read(&absent));
+            assert_eq!(nulls, absent, "seed {seed}");
+            let (wrong, absent, pointer) = with_wrong_type(seed, &full, &[]);
+            assert_eq!(read(&wrong), read(&absent), "seed {seed}: {pointer}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rcgen::{
     CertificateParams, CertificateSigningRequestParams, CertifiedIssuer, KeyPair, date_time_ymd,
 };
@@ -43,6 +43,7 @@ pub(super) fn clock() -> WallClock {
 pub(super) struct Signer {
     state: Mutex<State>,
     issuer: CertifiedIssuer<'static, KeyPair>,
+    clock: WallClock,
     /// How many requests there have been.
     made: watch::Sender<usize>,
 }
@@ -55,6 +56,8 @@ struct State {
     refuse: Option<u16>,
     /// Whether every request is approved at once.
     approves: bool,
+    /// How far the signer's clock is ahead, and how long its certificates last.
+    issue: Option<(SignedDuration, Duration)>,
 }
 
 impl Signer {
@@ -68,6 +71,7 @@ impl Signer {
         Arc::new(Self {
             state: Mutex::new(state),
             issuer,
+            clock: clock(),
             made: watch::Sender::new(0),
         })
     }
@@ -79,6 +83,18 @@ impl Signer {
 
     pub(super) fn refuse(&self, code: Option<u16>) {
         self.state.lock().unwrap().refuse = code;
+    }
+
+    /// From now on certificates are issued as kube-controller-manager does: valid from five minutes before
+    /// the signer's clock on, which is ahead by `skew`.
+    pub(super) fn issue(&self, skew: SignedDuration, lifetime: Duration) {
+        self.state.lock().unwrap().issue = Some((skew, lifetime));
+    }
+
+    /// What the signer's clock shows.
+    pub(super) fn now(&self) -> Timestamp {
+        let issue = self.state.lock().unwrap().issue;
+        (self.clock)() + issue.map_or(SignedDuration::ZERO, |(skew, _)| skew)
     }
 
     /// Names of the requests there are.
@@ -110,8 +126,10 @@ impl Signer {
     }
 
     pub(super) fn approve(&self, name: &str) {
+        let issue = self.state.lock().unwrap().issue;
+        let now = self.now();
         self.change(name, |request| {
-            let certificate = self.sign(request);
+            let certificate = self.sign(request, issue.map(|(_, lifetime)| (now, lifetime)));
             request["status"] = json!({
                 "conditions": [{"type": "Approved", "status": "True"}],
                 "certificate": STANDARD.encode(certificate),
@@ -162,8 +180,8 @@ impl Signer {
         Pair::new(vec![certificate.der().clone()], key.der()).unwrap()
     }
 
-    /// A certificate of ten days from the start of the clock on.
-    fn sign(&self, request: &Value) -> String {
+    /// A certificate of ten days from the start of the clock on, or of that time and lifetime.
+    fn sign(&self, request: &Value, issue: Option<(Timestamp, Duration)>) -> String {
         let pem = STANDARD
             .decode(request["spec"]["request"].as_str().unwrap())
             .unwrap();
@@ -172,6 +190,12 @@ impl Signer {
         let (year, month, day) = START;
         params.params.not_before = date_time_ymd(year, month, day);
         params.params.not_after = date_time_ymd(year, month, day + 10);
+        if let Some((now, lifetime)) = issue {
+            let seconds = u64::try_from(now.as_second()).unwrap();
+            let now = date_time_ymd(1970, 1, 1) + Duration::from_secs(seconds);
+            params.params.not_before = now - Duration::from_secs(300);
+            params.params.not_after = now + lifetime;
+        }
         let certificate = params.signed_by(&self.issuer).unwrap();
         section("CERTIFICATE", certificate.der())
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -18,7 +18,7 @@ use super::rules::ServingNames;
 use super::serving::self_signed;
 use super::store::PairStore;
 use super::test_signer::{Signer, clock, days, settle};
-use super::{ClientCertificate, ClientSetup, ClusterServing, Hooks, Notice};
+use super::{Certificate, ClientCertificate, ClientSetup, ClusterServing, Hooks, Notice};
 use crate::test_server::TestServer;
 use crate::{Client, ClientConfig, ClientOptions, IdentitySource};
 
@@ -312,6 +312,69 @@ async fn a_certificate_is_renewed_before_it_expires_and_the_client_shows_the_new
     assert_eq!(fs::read_dir(node.path("pki")).unwrap().count(), 3);
     assert!(expiry.ttl_seconds((clock())()) > 0.0);
     renewal.abort();
+}
+
+#[tokio::test]
+async fn clocks_ten_minutes_apart_do_not_hold_up_the_first_certificate() {
+    for minutes in [-10, 10] {
+        let (node, signer) = (Node::new(), Signer::new(true));
+        signer.issue(SignedDuration::from_mins(minutes), days(365.0));
+        node.write_bootstrap(&listen(&signer.server()).await, "t");
+        for _ in 0..2 {
+            let config = node.certificate(true, true).config().await.unwrap();
+            assert!(matches!(config.identity, IdentitySource::Cell(_)));
+            assert_eq!(signer.names().len(), 1, "{minutes} min");
+            assert_eq!(*node.notice.subscribe().borrow(), None);
+        }
+    }
+}
+
+/// The certificate that is shown is valid by the signer's clock at any time, and is not asked for over and over.
+#[tokio::test(start_paused = true)]
+async fn clocks_ten_minutes_apart_cost_no_certificate() {
+    const MINUTE: Duration = Duration::from_secs(60);
+    for (minutes, life, requests) in [
+        (-10, 60, 20..=50),
+        (0, 60, 20..=40),
+        (10, 60, 20..=40),
+        // It is at its end when it arrives, by this node's clock.
+        (-10, 10, 150..=300),
+        (10, 10, 150..=280),
+    ] {
+        let (node, signer) = (Node::new(), Signer::new(true));
+        signer.issue(SignedDuration::from_mins(minutes), life * MINUTE);
+        let now = (clock())();
+        let given = PairStore::new(&node.path("pki"), "kubelet-client");
+        given.update(&signer.pair("admin", now), now).unwrap();
+        node.write_kubeconfig();
+        let mut certificate = node.certificate(false, true);
+        let config = certificate.config().await.unwrap();
+        let IdentitySource::Cell(identity) = config.identity.clone() else {
+            panic!("{:?}", config.identity);
+        };
+        let server = signer.server();
+        let renewal = tokio::spawn(certificate.renew(client(&server, config)));
+        signer.nth(1).await;
+        for _ in 0..24 * 60 {
+            tokio::time::sleep(MINUTE).await;
+            settle().await;
+            let shown = Certificate::new(identity.current().unwrap()).unwrap();
+            let (leaf, now) = (shown.leaf(), signer.now());
+            assert!(
+                leaf.not_before <= now && now <= leaf.not_after,
+                "{minutes} min, {life} min of life: {leaf:?} at {now}"
+            );
+        }
+        let made = signer.names().len();
+        assert!(
+            requests.contains(&made),
+            "{minutes} min, {life} min of life: {made} requests"
+        );
+        let line = node.notice.subscribe().borrow().clone().unwrap_or_default();
+        let expected = (minutes, life) == (-10, 10);
+        assert_eq!(line.contains("compare the clocks"), expected, "{line}");
+        renewal.abort();
+    }
 }
 
 #[tokio::test(start_paused = true)]

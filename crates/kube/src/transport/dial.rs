@@ -27,7 +27,7 @@ use super::{
     Purpose, TransportError,
     http2::{Connection, MAX_STREAMS},
     proxy::{HttpProxy, ProxyError},
-    tls::{RootsError, Tls},
+    tls::{self, RootsError, Tls},
 };
 use crate::{
     config::{ClientConfig, Connector, Proxy, Stream},
@@ -153,6 +153,7 @@ impl Dialer {
             .await
             .map_err(|source| TransportError::Tls {
                 host: self.server.authority().to_owned(),
+                advice: tls::advice(&source),
                 source,
             })?;
         let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");

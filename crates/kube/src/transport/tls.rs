@@ -7,7 +7,7 @@ use std::{
 };
 
 use rustls::{
-    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
     client::{
         Resumption,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
@@ -95,6 +95,21 @@ impl Tls {
 
     fn made(&self) -> std::sync::MutexGuard<'_, (Vec<u8>, Arc<ClientConfig>)> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What to do about a handshake that failed. A certificate that is not valid yet or any more is often a right one
+/// on a machine with a wrong clock.
+pub(super) fn advice(error: &io::Error) -> &'static str {
+    let inner = error.get_ref().and_then(|error| error.downcast_ref());
+    match inner {
+        Some(rustls::Error::InvalidCertificate(
+            CertificateError::NotValidYet
+            | CertificateError::NotValidYetContext { .. }
+            | CertificateError::Expired
+            | CertificateError::ExpiredContext { .. },
+        )) => " (compare the clocks of this machine and of the API server)",
+        _ => "",
     }
 }
 

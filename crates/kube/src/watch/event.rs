@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use rubelet_yaml::{Received, read_json};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
@@ -11,8 +12,8 @@ use crate::error::ApiError;
 #[derive(Debug)]
 pub(super) enum Event<T> {
     /// `ADDED` or `MODIFIED`.
-    Applied(Meta, T),
-    Deleted(Meta, T),
+    Applied(Meta, Received<T>),
+    Deleted(Meta, Received<T>),
     /// The version from which the watch can go on.
     Bookmark {
         version: Box<str>,
@@ -21,30 +22,30 @@ pub(super) enum Event<T> {
     },
     /// The watch ends; why.
     Error(ApiError),
-    /// An object of which only the metadata can be read, or an event of an unknown type.
+    /// An object that can't be read but for its metadata, if that; or an event of an unknown type.
     Unread {
         meta: Meta,
         problem: String,
     },
-    /// Not an event at all.
+    /// No JSON.
     Damaged(serde_json::Error),
 }
 
 /// What tells objects of one collection apart.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Meta {
-    pub(super) namespace: Box<str>,
-    pub(super) name: Box<str>,
-    pub(super) resource_version: Box<str>,
+pub(crate) struct Meta {
+    pub(crate) namespace: Box<str>,
+    pub(crate) name: Box<str>,
+    pub(crate) resource_version: Box<str>,
 }
 
 #[derive(Deserialize)]
 struct Envelope<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    object: &'a RawValue,
+    #[serde(borrow, default, rename = "type")]
+    kind: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    object: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -53,17 +54,16 @@ struct WithMeta {
     metadata: Meta,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Bookmark {
     metadata: BookmarkMeta,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct BookmarkMeta {
-    #[serde(default)]
     resource_version: Box<str>,
-    #[serde(default)]
     annotations: Annotations,
 }
 
@@ -79,33 +79,37 @@ impl<T: DeserializeOwned> Event<T> {
     pub(super) fn read(line: &[u8]) -> Self {
         let envelope: Envelope<'_> = match serde_json::from_slice(line) {
             Ok(envelope) => envelope,
+            Err(error) if error.is_data() => {
+                return Self::Unread {
+                    meta: Meta::default(),
+                    problem: format!("not a watch event: {error}"),
+                };
+            }
             Err(error) => return Self::Damaged(error),
         };
-        let object = envelope.object.get();
-        match &*envelope.kind {
+        let object = envelope.object.map_or("null", RawValue::get);
+        match envelope.kind.as_deref().unwrap_or_default() {
             "ADDED" | "MODIFIED" => Self::about(object, Self::Applied),
             "DELETED" => Self::about(object, Self::Deleted),
-            "BOOKMARK" => match serde_json::from_str::<Bookmark>(object) {
-                Ok(bookmark) => Self::Bookmark {
-                    version: bookmark.metadata.resource_version,
-                    initial_events_end: bookmark.metadata.annotations.initial_events_end == "true",
-                },
-                Err(error) => Self::Damaged(error),
-            },
+            "BOOKMARK" => {
+                let read = read_json::<Bookmark>(object.as_bytes());
+                let meta = read.map(|read| read.value.metadata).unwrap_or_default();
+                Self::Bookmark {
+                    version: meta.resource_version,
+                    initial_events_end: meta.annotations.initial_events_end == "true",
+                }
+            }
             "ERROR" => Self::Error(ApiError::from_event(object)),
             other => Self::Unread {
-                meta: meta(object).unwrap_or_default(),
+                meta: meta(object.as_bytes()),
                 problem: format!("unknown type of event {other:?}"),
             },
         }
     }
 
-    fn about(object: &str, event: impl FnOnce(Meta, T) -> Self) -> Self {
-        let meta = match meta(object) {
-            Ok(meta) => meta,
-            Err(error) => return Self::Damaged(error),
-        };
-        match serde_json::from_str(object) {
+    fn about(object: &str, event: impl FnOnce(Meta, Received<T>) -> Self) -> Self {
+        let meta = meta(object.as_bytes());
+        match read_json(object.as_bytes()) {
             Ok(value) => event(meta, value),
             Err(error) => Self::Unread {
                 meta,
@@ -115,9 +119,10 @@ impl<T: DeserializeOwned> Event<T> {
     }
 }
 
-/// The metadata of an object.
-pub(super) fn meta(object: &str) -> Result<Meta, serde_json::Error> {
-    serde_json::from_str::<WithMeta>(object).map(|object| object.metadata)
+/// The metadata of an object, as far as it can be read.
+pub(crate) fn meta(object: &[u8]) -> Meta {
+    let read = read_json::<WithMeta>(object);
+    read.map(|read| read.value.metadata).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -137,10 +142,21 @@ mod tests {
     fn events_of_all_types_are_read() {
         let object = r#"{"metadata":{"name":"a","namespace":"b","resourceVersion":"7"},"data":1}"#;
         let event = read(&format!(r#"{{"type":"MODIFIED","object":{object}}}"#));
-        assert!(matches!(event, Event::Applied(meta, Data { data: 1 })
-            if &*meta.name == "a" && &*meta.namespace == "b" && &*meta.resource_version == "7"));
+        assert!(
+            matches!(event, Event::Applied(meta, Received { value: Data { data: 1 }, .. })
+            if &*meta.name == "a" && &*meta.namespace == "b" && &*meta.resource_version == "7")
+        );
         let event = read(&format!(r#"{{"object":{object},"type":"DELETED"}}"#));
-        assert!(matches!(event, Event::Deleted(_, Data { data: 1 })));
+        assert!(matches!(
+            event,
+            Event::Deleted(
+                _,
+                Received {
+                    value: Data { data: 1 },
+                    ..
+                }
+            )
+        ));
         let end = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9",
             "annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
         assert!(
@@ -160,5 +176,53 @@ mod tests {
             Event::Unread { .. }
         ));
         assert!(matches!(read("half an ev"), Event::Damaged(_)));
+        for odd in [
+            "[]",
+            "7",
+            "{}",
+            r#"{"type":null,"object":{}}"#,
+            r#"{"type":"ADDED"}"#,
+        ] {
+            assert!(matches!(read(odd), Event::Unread { .. }), "{odd}");
+        }
+        let odd = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":null}}}"#;
+        assert!(
+            matches!(read(odd), Event::Bookmark { version, initial_events_end: false }
+            if &*version == "9")
+        );
+        let odd = r#"{"type":"DELETED","object":{"metadata":{"name":"a","namespace":null,"resourceVersion":7},"data":null}}"#;
+        assert!(
+            matches!(read(odd), Event::Deleted(meta, Received { value: Data { data: 0 }, .. })
+            if &*meta.name == "a" && meta.resource_version.is_empty())
+        );
+    }
+
+    #[test]
+    fn whatever_is_odd_in_an_event_it_is_one() {
+        let bookmark = serde_json::json!({"type": "BOOKMARK", "object": {
+            "kind": "Pod", "metadata": {"resourceVersion": "9", "creationTimestamp": null,
+                "annotations": {"k8s.io/initial-events-end": "true", "other": "x"}},
+        }});
+        let error = serde_json::json!({"type": "ERROR", "object": {
+            "kind": "Status", "code": 410, "reason": "Expired", "message": "too old",
+            "details": {"retryAfterSeconds": 7, "causes": []}, "metadata": {},
+        }});
+        let keep = ["/type"];
+        for seed in 0..500 {
+            let odd = |full| {
+                let (nulls, absent) = sim_api::odd::with_nulls(seed, full, &keep);
+                let (wrong, ..) = sim_api::odd::with_wrong_type(seed, full, &keep);
+                [nulls, absent, wrong].map(|event| read(&event.to_string()))
+            };
+            for event in odd(&bookmark) {
+                assert!(
+                    matches!(event, Event::Bookmark { .. }),
+                    "seed {seed}: {event:?}"
+                );
+            }
+            for event in odd(&error) {
+                assert!(matches!(event, Event::Error(_)), "seed {seed}: {event:?}");
+            }
+        }
     }
 }

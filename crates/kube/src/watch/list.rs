@@ -1,9 +1,15 @@
 //! A list in pages.
 
-use serde::{Deserialize, de::DeserializeOwned};
+use std::borrow::Cow;
+
+use rubelet_yaml::read_json;
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, Error as _},
+};
 use serde_json::value::RawValue;
 
-use super::{event, target::WatchTarget};
+use super::{event, target::WatchTarget, unread::UnreadOfWatch};
 use crate::{
     client::Client,
     error::{ApiError, BodyError},
@@ -15,19 +21,29 @@ pub(super) struct Listed<T> {
     pub(super) version: Box<str>,
 }
 
+/// A page as it is nearly always: nothing is copied.
 #[derive(Deserialize)]
 struct Page<'a> {
-    metadata: PageMeta,
+    kind: Option<Cow<'a, str>>,
+    metadata: Option<PageMeta>,
     #[serde(borrow)]
     items: Option<Vec<&'a RawValue>>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// The same of any other page.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct OddPage {
+    kind: String,
+    metadata: Option<PageMeta>,
+    items: Option<Vec<Box<RawValue>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct PageMeta {
-    #[serde(default)]
     resource_version: Box<str>,
-    #[serde(default, rename = "continue")]
+    #[serde(rename = "continue")]
     continues: String,
 }
 
@@ -35,51 +51,82 @@ struct PageMeta {
 pub(super) async fn list<T: DeserializeOwned>(
     client: &Client,
     target: &WatchTarget,
+    unread: &mut UnreadOfWatch,
 ) -> Result<Listed<T>, ApiError> {
-    match pages(client, target, true).await {
+    unread.list_begins();
+    let listed = match pages(client, target, unread, true).await {
         // A later page came too late. Without pages that can't happen again.
-        Err(error) if error.is_gone() => pages(client, target, false).await,
+        Err(error) if error.is_gone() => pages(client, target, unread, false).await,
         listed => listed,
-    }
+    }?;
+    unread.list_ended();
+    Ok(listed)
 }
 
 async fn pages<T: DeserializeOwned>(
     client: &Client,
     target: &WatchTarget,
+    unread: &mut UnreadOfWatch,
     paged: bool,
 ) -> Result<Listed<T>, ApiError> {
     let mut items = Vec::new();
     let mut continues = String::new();
     loop {
         let body = client.page(&target.list_path(paged, &continues)).await?;
-        let page: Page<'_> = serde_json::from_slice(&body)
-            .map_err(|error| ApiError::Body(BodyError::Json(error)))?;
-        for object in page.items.into_iter().flatten() {
-            match serde_json::from_str(object.get()) {
-                Ok(item) => items.push(item),
-                Err(error) => {
-                    let meta = event::meta(object.get()).unwrap_or_default();
-                    unread(target, &meta, &error.to_string());
-                }
+        let meta = read_page(&body, |object| {
+            let meta = || event::meta(object.as_bytes());
+            match read_json(object.as_bytes()) {
+                Ok(read) => items.push(unread.read(meta, read)),
+                Err(error) => unread.unread(&meta(), error.to_string()),
             }
-        }
-        continues = page.metadata.continues;
+        })?;
+        continues = meta.continues;
         if continues.is_empty() {
             return Ok(Listed {
                 items,
-                version: page.metadata.resource_version,
+                version: meta.resource_version,
             });
         }
     }
 }
 
-/// Says which object is passed over.
-pub(super) fn unread(target: &WatchTarget, meta: &event::Meta, problem: &str) {
-    tracing::warn!(
-        collection = %target,
-        namespace = %meta.namespace,
-        name = %meta.name,
-        problem,
-        "an object of the API server cannot be read and is passed over"
-    );
+/// Reads a page, one item after the other. Null, absent and empty items are one; but an answer that
+/// is no list must not be taken for an empty one, since what is not listed counts as gone.
+fn read_page(body: &[u8], mut item: impl FnMut(&str)) -> Result<PageMeta, ApiError> {
+    let not_json = |error| ApiError::Body(BodyError::Json(error));
+    let no_list = |problem: &str| not_json(serde_json::Error::custom(problem));
+    let (kind, meta, has_items) = match serde_json::from_slice::<Page<'_>>(body) {
+        Ok(page) => {
+            let has_items = page.items.is_some();
+            for object in page.items.into_iter().flatten() {
+                item(object.get());
+            }
+            (
+                page.kind.unwrap_or_default().into(),
+                page.metadata,
+                has_items,
+            )
+        }
+        Err(_) => {
+            let read = read_json::<OddPage>(body).map_err(not_json)?;
+            if let Some(left_out) = read.left_out.iter().find(|one| one.field == "items") {
+                return Err(no_list(&left_out.to_string()));
+            }
+            let page = read.value;
+            let has_items = page.items.is_some();
+            for object in page.items.into_iter().flatten() {
+                item(object.get());
+            }
+            (page.kind, page.metadata, has_items)
+        }
+    };
+    let meta = meta.unwrap_or_default();
+    let is_list = match &*kind {
+        "" => has_items || !meta.resource_version.is_empty(),
+        kind => kind.ends_with("List"),
+    };
+    match is_list {
+        true => Ok(meta),
+        false => Err(no_list("not a list")),
+    }
 }

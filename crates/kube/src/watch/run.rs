@@ -13,8 +13,9 @@ use super::{
     Change, Slot,
     event::{Event, Meta},
     lines::{Lines, TooLong},
-    list::{Listed, list, unread},
+    list::{Listed, list},
     target::WatchTarget,
+    unread::UnreadOfWatch,
 };
 use crate::{
     answer::MAX_OBJECT,
@@ -31,6 +32,8 @@ const MAX_DELAY: Duration = Duration::from_secs(30);
 const GOOD: Duration = Duration::from_secs(10);
 /// A server that ends watches sooner than this is not asked again at once.
 const SHORT: Duration = Duration::from_secs(1);
+/// A watch that brought no JSON so often in a row does not go on from where it was.
+const DAMAGED: u32 = 3;
 /// Some proxies hold back the head of an answer until its first byte, which on a quiet watch is the
 /// first bookmark after about a minute.
 const HEAD_PATIENCE: Duration = Duration::from_secs(120);
@@ -49,6 +52,7 @@ pub(super) struct Feed<T> {
     pub(super) lasting: Duration,
     slot: Slot<T>,
     problem: watch::Sender<Option<String>>,
+    unread: UnreadOfWatch,
     jitter: Jitter,
     backoff: Backoff,
     /// Since when it gets through.
@@ -84,6 +88,7 @@ impl<T: DeserializeOwned + Send + 'static> Feed<T> {
     ) -> Self {
         Self {
             jitter: Jitter::new(client.seed()),
+            unread: UnreadOfWatch::new::<T>(client.unread().clone(), &target),
             client,
             target,
             lasting,
@@ -98,6 +103,7 @@ impl<T: DeserializeOwned + Send + 'static> Feed<T> {
     pub(super) async fn follow(mut self) -> Infallible {
         let mut version: Option<Box<str>> = None;
         let mut relisted: Option<Instant> = None;
+        let mut damaged = 0;
         loop {
             let result = self.turn(&mut version).await;
             let worked = self.works_since.take().map(|since| since.elapsed());
@@ -112,6 +118,14 @@ impl<T: DeserializeOwned + Send + 'static> Feed<T> {
             let mut delay = self.backoff.advance();
             if let Some(error) = &error {
                 tracing::debug!(collection = %self.target, error = %ErrorChain(error), "watch ended");
+                match error {
+                    ApiError::Body(BodyError::Json(_)) => damaged += 1,
+                    _ => damaged = 0,
+                }
+                if damaged >= DAMAGED {
+                    // What comes after this version can't be read. A list leads past it.
+                    (damaged, version) = (0, None);
+                }
                 if error.is_gone() && version.take().is_some() {
                     // That happens, and what was missed is wanted at once; not again and again.
                     let now = Instant::now();
@@ -156,19 +170,21 @@ impl<T: DeserializeOwned + Send + 'static> Feed<T> {
             };
             match event {
                 Event::Applied(meta, object) => {
+                    let object = self.unread.read(|| meta.clone(), object);
                     advance(version, meta.resource_version);
                     self.slot.put(Change::Applied(object)).await;
                 }
                 Event::Deleted(meta, object) => {
+                    self.unread.gone(&meta);
                     advance(version, meta.resource_version);
-                    self.slot.put(Change::Deleted(object)).await;
+                    self.slot.put(Change::Deleted(object.value)).await;
                 }
                 Event::Bookmark { version: now, .. } => {
                     open.bookmarks = true;
                     advance(version, now);
                 }
                 Event::Unread { meta, problem } => {
-                    unread(&self.target, &meta, &problem);
+                    self.unread.unread(&meta, problem);
                     advance(version, meta.resource_version);
                 }
                 Event::Error(error) => return Err(error),
@@ -187,7 +203,8 @@ impl<T: DeserializeOwned + Send + 'static> Feed<T> {
                     // An older server, or one where it is switched off, does not know the
                     // parameters.
                     refused = matches!(error.code(), Some(400 | 405 | 406 | 422));
-                    if !refused && !matches!(error, ApiError::TimedOut) {
+                    let damaged = matches!(error, ApiError::Body(BodyError::Json(_)));
+                    if !refused && !damaged && !matches!(error, ApiError::TimedOut) {
                         return Err(error);
                     }
                     tracing::debug!(
@@ -198,7 +215,7 @@ impl<T: DeserializeOwned + Send + 'static> Feed<T> {
                 }
             }
         }
-        let listed = list(&self.client, &self.target).await?;
+        let listed = list(&self.client, &self.target, &mut self.unread).await?;
         if refused {
             self.client.without_streaming_lists();
         }
@@ -212,6 +229,7 @@ impl<T: DeserializeOwned + Send + 'static> Feed<T> {
         // In the order of names; changes may come in between.
         let mut found: BTreeMap<(Box<str>, Box<str>), T> = BTreeMap::new();
         let key = |meta: Meta| (meta.namespace, meta.name);
+        self.unread.list_begins();
         loop {
             let event = match open.event::<T>(Some(INITIAL_PATIENCE)).await {
                 Ok(event) => event,
@@ -220,20 +238,23 @@ impl<T: DeserializeOwned + Send + 'static> Feed<T> {
             };
             match event {
                 Event::Applied(meta, object) => {
+                    let object = self.unread.read(|| meta.clone(), object);
                     found.insert(key(meta), object);
                 }
                 Event::Deleted(meta, _) => {
+                    self.unread.gone(&meta);
                     found.remove(&key(meta));
                 }
                 Event::Bookmark {
                     version,
                     initial_events_end: true,
                 } => {
+                    self.unread.list_ended();
                     let items = found.into_values().collect();
                     return Ok((Listed { items, version }, open));
                 }
                 Event::Bookmark { .. } => {}
-                Event::Unread { meta, problem } => unread(&self.target, &meta, &problem),
+                Event::Unread { meta, problem } => self.unread.unread(&meta, problem),
                 Event::Error(error) => return Err(error),
                 Event::Damaged(error) => return Err(ApiError::Body(BodyError::Json(error))),
             }

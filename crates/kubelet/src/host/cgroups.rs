@@ -19,6 +19,14 @@ use crate::{pod_host::HostError, runtime_state::CgroupDriver};
 
 const REASON: &str = "FailedCreatePodContainer";
 
+fn not_ensured(error: &(dyn std::error::Error + 'static)) -> HostError {
+    let HostError { reason, message } = HostError::new(REASON, error);
+    HostError {
+        reason,
+        message: format!("unable to ensure pod container exists: {message}"),
+    }
+}
+
 /// Cgroups of the pods of this node.
 #[derive(Debug)]
 pub(super) struct PodCgroups {
@@ -109,7 +117,7 @@ impl PodCgroups {
         }
         let path = self.tree(self.form(driver)).pod(pod.spec.qos, &pod.uid);
         path.map(|path| path.as_str().to_owned())
-            .map_err(|error| HostError::new(REASON, &error))
+            .map_err(|error| not_ensured(&error))
     }
 
     /// Makes the pod's cgroup and those above it, and writes their values.
@@ -128,7 +136,7 @@ impl PodCgroups {
         let tree = &self.cgroupfs;
         let path = tree
             .pod(pod.spec.qos, &pod.uid)
-            .map_err(|e| HostError::new(REASON, &e))?;
+            .map_err(|error| not_ensured(&error))?;
         self.make(tree.kubepods())?;
         self.write(
             tree.kubepods(),
@@ -151,7 +159,7 @@ impl PodCgroups {
         }
         self.fs
             .write(&path, &values)
-            .map_err(|error| HostError::new(REASON, &error))
+            .map_err(|error| not_ensured(&error))
     }
 
     /// Removes what is left of the pod in tiers that it was edited out of.
@@ -180,9 +188,7 @@ impl PodCgroups {
     }
 
     fn make(&self, path: &CgroupPath) -> Result<(), HostError> {
-        self.fs
-            .ensure(path)
-            .map_err(|error| HostError::new(REASON, &error))
+        self.fs.ensure(path).map_err(|error| not_ensured(&error))
     }
 
     /// Values of the tiers are shares among pods: a host that refuses one still runs pods.

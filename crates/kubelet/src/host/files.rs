@@ -3,25 +3,28 @@
 use std::{collections::BTreeMap, path::Path};
 
 use rubelet_api::{
-    container::{Container, SubPath},
+    container::{Container, EnvValue, FileKeyRef, SubPath},
     pod::Pod,
     volume::VolumeSource,
 };
 use rubelet_cri::v1;
-use rubelet_pod_plan::cri_config::{ContainerFiles, SandboxInputs, env::lookup, expand::expand};
+use rubelet_pod_plan::cri_config::{
+    ContainerFiles, SandboxInputs,
+    env::{EnvFiles, lookup},
+    expand::expand,
+};
 use rubelet_volumes::{
-    DnsInputs, DnsWarning, etc_hosts, pod_dns, pod_hostname,
+    DnsInputs, DnsWarning, env_file, etc_hosts, pod_dns, pod_hostname,
     sub_path::{self, SubPathRequest},
     termination_log,
 };
 
 use super::{Inner, folders, read_optional, users};
 use crate::{
+    objects::{FAILED_SANDBOX, failed_sandbox},
     pod_host::{HostError, Note},
     runtime_state::CgroupDriver,
 };
-
-const REASON: &str = "FailedCreatePodSandBox";
 
 /// Host name, resolver settings, cgroup and log folder of a sandbox.
 pub(super) fn sandbox_inputs(
@@ -31,7 +34,7 @@ pub(super) fn sandbox_inputs(
     driver: Option<CgroupDriver>,
 ) -> Result<(SandboxInputs, Vec<Note>), HostError> {
     let settings = &inner.settings;
-    let failed = |error: &(dyn std::error::Error + 'static)| HostError::new(REASON, error);
+    let failed = |error: &(dyn std::error::Error + 'static)| HostError::sandbox(error);
     let host_text = match settings.resolv_conf.as_str() {
         "" => None,
         path => Some(resolv_conf(Path::new(path))?),
@@ -42,7 +45,7 @@ pub(super) fn sandbox_inputs(
             host_resolv_conf: host_text.as_deref(),
             cluster_dns: &settings.cluster_dns,
             cluster_domain: &settings.cluster_domain,
-            node_ips: &settings.node_ips,
+            node_ips: &settings.node_ips.now(),
         },
     )
     .map_err(|error| failed(&error))?;
@@ -82,10 +85,35 @@ fn resolv_conf(path: &Path) -> Result<String, HostError> {
     match read_optional(path) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()),
         Err(error) => Err(HostError {
-            reason: REASON,
-            message: format!("cannot read resolvConf {}: {error}", path.display()),
+            reason: FAILED_SANDBOX,
+            message: failed_sandbox(&format!(
+                "cannot read resolvConf {}: {error}",
+                path.display()
+            )),
         }),
     }
+}
+
+/// The files of variables that a container names.
+pub(super) fn env_files(inner: &Inner, pod: &Pod, container: &str) -> Result<EnvFiles, HostError> {
+    let mounted = folders::mounted(inner, pod)?;
+    let container = pod.spec.container(container).into_iter();
+    let variables = container.flat_map(|container| &container.env);
+    let mut files = EnvFiles::new();
+    for variable in variables {
+        let EnvValue::FileKey(FileKeyRef { volume, path, .. }) = &variable.value else {
+            continue;
+        };
+        let failed = |why: &dyn std::fmt::Display| HostError {
+            reason: "FailedMount",
+            message: format!("cannot read the env file {path:?} of the volume {volume:?}: {why}"),
+        };
+        let place = mounted.path(volume);
+        let place = place.ok_or_else(|| failed(&"the node has no such volume of this pod"))?;
+        let text = env_file::read(place, path).map_err(|error| failed(&error))?;
+        files.insert((volume.clone(), path.clone()), text);
+    }
+    Ok(files)
 }
 
 /// Volumes and their parts, `/etc/hosts` and the file of the termination message.
@@ -137,6 +165,7 @@ pub(super) fn container_files(
         termination_log: Some(termination_log.display().to_string()),
         images: BTreeMap::new(),
         users: users::users(inner, pod)?,
+        recursive_read_only: false,
     })
 }
 

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeSet, fs, io, sync::Arc};
 
-use rubelet_api::{downward::Allocatable, objects::PodObjects, pod::Pod};
+use rubelet_api::{objects::PodObjects, pod::Pod};
 use rubelet_base::{ErrorChain, PodName, PodUid};
 use rubelet_logs::{folders, layout::PodLogDir, links::remove_dangling_links};
-use rubelet_node_plan::{check_sysctls, memory_volume_bound};
-use rubelet_volumes::{MountedVolumes, PodDirs, VolumeSettings};
+use rubelet_node_plan::{SYSCTL_FORBIDDEN, check_sysctls, memory_volume_bound};
+use rubelet_volumes::{MountedVolumes, PodDirs, VolumeError, VolumeSettings};
 use tracing::warn;
 
 use super::{Inner, users};
@@ -20,19 +20,23 @@ pub(super) fn prepare(
     objects: &PodObjects,
 ) -> Result<(), HostError> {
     check_sysctls(pod, &inner.settings.allowed_unsafe_sysctls)
-        .map_err(|error| HostError::new("SysctlForbidden", &error))?;
+        .map_err(|error| HostError::new(SYSCTL_FORBIDDEN, &error))?;
     inner.cgroups.ensure(pod, driver)?;
     volumes(inner, pod, objects)?;
     let logs = inner.log_dir(&pod.name, &pod.uid)?;
-    folders::create_pod_log_dir(&logs)
-        .map_err(|error| HostError::new("FailedCreatePodLogDir", &error))
+    folders::create_pod_log_dir(&logs).map_err(|error| HostError::sandbox(&error))
 }
 
 /// The pod's volumes, made if they are not there, with what is in their objects now.
 pub(super) fn volumes(inner: &Inner, pod: &Pod, objects: &PodObjects) -> Result<(), HostError> {
     let dirs = dirs(inner, &pod.uid)?;
-    let mounted = rubelet_volumes::prepare(pod, &dirs, &settings(inner, pod), objects)
-        .map_err(|error| HostError::new(FAILED_MOUNT, &error))?;
+    let mounted =
+        rubelet_volumes::prepare(pod, &dirs, &settings(inner, pod), objects).map_err(|error| {
+            match error {
+                VolumeError::PodDir { .. } => HostError::new("Failed", &error),
+                _ => HostError::new(FAILED_MOUNT, &error),
+            }
+        })?;
     inner.mounted().insert(pod.uid.clone(), Arc::new(mounted));
     Ok(())
 }
@@ -45,13 +49,10 @@ pub(super) fn refresh(inner: &Inner, pod: &Pod, objects: &PodObjects) -> Result<
 }
 
 fn settings(inner: &Inner, pod: &Pod) -> VolumeSettings {
-    let machine = &inner.settings.machine;
+    let allocatable = inner.settings.allocatable;
     VolumeSettings {
-        memory_bound: memory_volume_bound(pod, machine.memory),
-        allocatable: Allocatable {
-            cpu: machine.cpus.saturating_mul(1000),
-            memory: machine.memory,
-        },
+        memory_bound: memory_volume_bound(pod, allocatable.memory),
+        allocatable,
     }
 }
 
@@ -66,6 +67,13 @@ pub(super) fn mounted(inner: &Inner, pod: &Pod) -> Result<Arc<MountedVolumes>, H
 
 pub(super) fn dirs(inner: &Inner, uid: &PodUid) -> Result<PodDirs, HostError> {
     PodDirs::new(&inner.settings.root, uid).map_err(|error| HostError::new("FailedMount", &error))
+}
+
+/// Unmounts and removes volumes.
+pub(super) fn remove_volumes(inner: &Inner, uid: &PodUid) -> Result<(), HostError> {
+    inner.mounted().remove(uid);
+    rubelet_volumes::remove_volumes(&dirs(inner, uid)?)
+        .map_err(|error| HostError::new("FailedCleanUp", &error))
 }
 
 /// Removes volumes, folders, logs and cgroup. What does not depend on each other is tried all the

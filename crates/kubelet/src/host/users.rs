@@ -16,9 +16,11 @@ use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use super::{HostSettings, Inner, folders, read_optional};
-use crate::pod_host::HostError;
+use crate::{
+    objects::{FAILED_SANDBOX, failed_sandbox},
+    pod_host::HostError,
+};
 
-const REASON: &str = "FailedCreatePodSandBox";
 /// Name of the record in a pod's folder.
 const RECORD: &str = "userns";
 
@@ -62,11 +64,12 @@ impl PodUsers {
     fn settings(&self) -> Result<UserSettings, HostError> {
         let read = |path: &str| {
             let bytes = read_optional(Path::new(path))
-                .map_err(|error| failed(format!("cannot read {path}: {error}")))?;
+                .map_err(|error| failed(&format!("cannot read {path}: {error}")))?;
             Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
         };
         let (uids, gids) = (read("/etc/subuid")?, read("/etc/subgid")?);
-        let delegated = UserSettings::delegated(self.per_pod, &uids, &gids).map_err(failed)?;
+        let delegated =
+            UserSettings::delegated(self.per_pod, &uids, &gids).map_err(|why| failed(&why))?;
         Ok(delegated.unwrap_or_else(|| UserSettings::standard(self.per_pod, self.pods)))
     }
 }
@@ -86,17 +89,17 @@ pub(super) fn users(inner: &Inner, pod: &Pod) -> Result<Option<UserRange>, HostE
     }
     let path = record_path(inner, &pod.uid)?;
     if path.exists() {
-        return Err(failed(format!(
+        return Err(failed(&format!(
             "{} can't be read: the pod's users are not known; remove the pod",
             path.display()
         )));
     }
     let range = ranges
         .take(&pod.uid)
-        .map_err(|error| failed(error.to_string()))?;
+        .map_err(|error| failed(&error.to_string()))?;
     if let Err(error) = write(&path, range) {
         ranges.release(&pod.uid);
-        return Err(failed(format!("cannot write {}: {error}", path.display())));
+        return Err(failed(&format!("cannot write {}: {error}", path.display())));
     }
     Ok(Some(range))
 }
@@ -175,9 +178,9 @@ fn write(path: &Path, range: UserRange) -> io::Result<()> {
     fs::rename(&draft, path)
 }
 
-fn failed(message: String) -> HostError {
+fn failed(message: &str) -> HostError {
     HostError {
-        reason: REASON,
-        message,
+        reason: FAILED_SANDBOX,
+        message: failed_sandbox(message),
     }
 }

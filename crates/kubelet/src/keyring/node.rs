@@ -3,12 +3,14 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use rubelet_base::ErrorChain;
+use rubelet_cri::v1::AuthConfig;
 use tracing::warn;
 
-use super::Keyring;
+use super::{CredentialPlugins, Keyring};
 
 /// Where the node's own credentials may be, in upstream's order: the first file that can be read
 /// counts alone, and of the older form only where there is none of the newer.
@@ -16,6 +18,7 @@ use super::Keyring;
 pub struct NodeLogins {
     config: Vec<PathBuf>,
     dockercfg: Vec<PathBuf>,
+    plugins: Option<Arc<CredentialPlugins>>,
 }
 
 impl NodeLogins {
@@ -32,10 +35,28 @@ impl NodeLogins {
             dockercfg: [root_dir, here, home, top]
                 .map(|folder| folder.join(".dockercfg"))
                 .into(),
+            plugins: None,
         }
     }
 
-    /// Reads them anew. Blocks.
+    /// The same, and behind them what plugins give.
+    #[must_use]
+    pub fn with_plugins(self, plugins: Option<CredentialPlugins>) -> Self {
+        Self {
+            plugins: plugins.map(Arc::new),
+            ..self
+        }
+    }
+
+    /// What plugins give for an image.
+    pub async fn of_plugins(&self, image: &str) -> Vec<AuthConfig> {
+        match &self.plugins {
+            Some(plugins) => plugins.lookup(image).await,
+            None => Vec::new(),
+        }
+    }
+
+    /// Reads the files anew. Blocks.
     #[must_use]
     pub fn read(&self) -> Keyring {
         let mut ring = Keyring::default();

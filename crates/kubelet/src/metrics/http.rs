@@ -1,8 +1,8 @@
 //! Numbers of requests to the agent's ports.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use prometheus::{HistogramVec, IntCounter, IntCounterVec, IntGaugeVec};
+use prometheus::{HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, core::Collector as _};
 
 use super::make::{DEFAULT_BUCKETS, Maker};
 
@@ -36,6 +36,9 @@ pub struct HttpMetrics {
     inflight: IntGaugeVec,
     responses: IntCounterVec,
     handshake_errors: IntCounter,
+    refused: IntCounterVec,
+    audit_events: IntCounter,
+    audit_dropped: IntCounterVec,
 }
 
 impl HttpMetrics {
@@ -66,6 +69,20 @@ impl HttpMetrics {
                 "rubelet_tls_handshake_errors_total",
                 "TLS handshakes of clients that failed or took too long.",
             ),
+            refused: maker.counters_by(
+                "rubelet_connections_refused_total",
+                "Connections that a listener closed by itself, by listener and reason.",
+                &["listener", "reason"],
+            ),
+            audit_events: maker.counter(
+                "rubelet_audit_events_total",
+                "Events that were written to the audit log.",
+            ),
+            audit_dropped: maker.counters_by(
+                "rubelet_audit_events_dropped_total",
+                "Events that are missing in the audit log, by reason.",
+                &["reason"],
+            ),
         }
     }
 
@@ -94,5 +111,36 @@ impl HttpMetrics {
     /// A client and the port could not agree on TLS.
     pub fn handshake_failed(&self) {
         self.handshake_errors.inc();
+    }
+
+    /// A listener closed a connection by itself.
+    pub fn connection_refused(&self, listener: &str, reason: &str) {
+        self.refused.with_label_values(&[listener, reason]).inc();
+    }
+
+    /// How many connections were closed, by listener and reason, such as `readwrite source`.
+    #[must_use]
+    pub fn refused_connections(&self) -> BTreeMap<String, u64> {
+        let mut counts = BTreeMap::new();
+        for family in self.refused.collect() {
+            for metric in family.get_metric() {
+                let labels: Vec<_> = metric.get_label().iter().map(|one| one.value()).collect();
+                // A counter of whole numbers, kept by the library as a float.
+                counts.insert(labels.join(" "), metric.get_counter().get_value() as u64);
+            }
+        }
+        counts
+    }
+
+    /// So many events were written to the audit log.
+    pub fn audit_written(&self, events: u64) {
+        self.audit_events.inc_by(events);
+    }
+
+    /// So many are missing there.
+    pub fn audit_dropped(&self, reason: &str, events: u64) {
+        self.audit_dropped
+            .with_label_values(&[reason])
+            .inc_by(events);
     }
 }

@@ -144,6 +144,8 @@ fn all_names() -> String {
     metrics.http.began(&labels);
     metrics.http.answered(&labels, 200);
     metrics.http.ended(&labels, Duration::ZERO);
+    metrics.http.connection_refused("readwrite", "silent");
+    metrics.http.audit_dropped("queue", 1);
     let api = &metrics.api;
     api.request_ended("GET", "host", None, Duration::ZERO);
     metrics.render()

@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use rubelet_api::probe::{Hook, hook_from_annotation};
+use rubelet_api::{
+    probe::{Hook, hook_from_annotation},
+    status::ContainerUser,
+};
 use rubelet_base::SandboxId;
 use rubelet_cri::v1;
 use rubelet_pod_plan::{
@@ -56,7 +59,7 @@ pub(super) fn container(
         .metadata
         .as_ref()
         .map_or(0, |metadata| metadata.attempt);
-    let state = status.state();
+    let state = container_state(status.state);
     let name = match status.labels.get(CONTAINER_NAME) {
         Some(name) => name.clone(),
         None => status
@@ -103,8 +106,30 @@ pub(super) fn container(
             .annotations
             .get(AHEAD_OF)
             .map(|id| id.as_str().into()),
+        recursive_read_only: recursive_read_only(status.mounts),
+        user: status.user.and_then(|user| user.linux).map(user),
         process: Process::AsTold,
     }
+}
+
+fn recursive_read_only(mounts: Vec<v1::Mount>) -> Vec<Box<str>> {
+    let mounts = mounts.into_iter();
+    let recursive = mounts.filter(|mount| mount.recursive_read_only);
+    recursive.map(|mount| mount.container_path.into()).collect()
+}
+
+fn user(user: v1::LinuxContainerUser) -> Box<ContainerUser> {
+    Box::new(ContainerUser {
+        uid: user.uid,
+        gid: user.gid,
+        supplemental_groups: user.supplemental_groups,
+    })
+}
+
+/// The state of a container. One that CRI does not have says nothing of the container, as upstream:
+/// the first of the enumeration, which is what decoders make of it, would have it started.
+pub(super) fn container_state(state: i32) -> v1::ContainerState {
+    v1::ContainerState::try_from(state).unwrap_or(v1::ContainerState::ContainerUnknown)
 }
 
 /// The init process of a container, from what runtimes tell beside its status: containerd and CRI-O
@@ -166,6 +191,45 @@ mod tests {
     }
 
     #[test]
+    fn the_user_is_the_one_that_the_runtime_names() {
+        let user = |linux| {
+            let status = v1::ContainerStatus {
+                user: Some(v1::ContainerUser { linux }),
+                ..v1::ContainerStatus::default()
+            };
+            container(status, "s".into(), String::new()).user
+        };
+        assert_eq!(user(None), None);
+        let linux = v1::LinuxContainerUser {
+            uid: 33,
+            gid: 34,
+            supplemental_groups: vec![34, 35],
+        };
+        let expected = ContainerUser {
+            uid: 33,
+            gid: 34,
+            supplemental_groups: vec![34, 35],
+        };
+        assert_eq!(user(Some(linux)), Some(Box::new(expected)));
+    }
+
+    #[test]
+    fn mounts_that_are_read_only_with_all_below_are_those_that_the_runtime_names() {
+        let mount = |path: &str, recursive_read_only| v1::Mount {
+            container_path: path.to_owned(),
+            readonly: true,
+            recursive_read_only,
+            ..v1::Mount::default()
+        };
+        let status = v1::ContainerStatus {
+            mounts: vec![mount("/a", false), mount("/b", true)],
+            ..v1::ContainerStatus::default()
+        };
+        let found = container(status, "s".into(), String::new());
+        assert_eq!(found.recursive_read_only, ["/b".into()]);
+    }
+
+    #[test]
     fn a_container_remembers_the_hook_it_was_made_with() {
         let hook = r#"{"httpGet":{"path":"/bye","port":"admin","scheme":"HTTPS"}}"#;
         let ports = r#"[{"name":"admin","containerPort":9901,"protocol":"TCP"}]"#;
@@ -188,6 +252,18 @@ mod tests {
         );
         assert_eq!(seen(&[(PORTS, ports)]).pre_stop, None);
         assert_eq!(seen(&[(PRE_STOP, "junk")]).pre_stop, None);
+    }
+
+    #[test]
+    fn a_state_that_does_not_exist_is_unknown() {
+        for state in [4, -1, i32::MIN] {
+            let status = v1::ContainerStatus {
+                state,
+                ..v1::ContainerStatus::default()
+            };
+            let found = container(status, "s".into(), String::new());
+            assert_eq!(found.phase, ContainerPhase::Unknown, "{state}");
+        }
     }
 
     #[test]

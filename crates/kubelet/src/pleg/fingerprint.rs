@@ -5,6 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use rubelet_cri::v1;
 use rubelet_pod_plan::{ContainerPhase, ObservedPod};
 
+use super::convert::container_state;
+
 /// The sum over a pod's sandboxes and containers of a hash of identifier and state: the order does
 /// not count. Two states of one pod share a number once in 2^64.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,13 +27,13 @@ impl Fingerprint {
 
     /// Adds a sandbox of a list.
     pub(super) fn add_sandbox(&mut self, item: &v1::PodSandbox) {
-        let ready = item.state() == v1::PodSandboxState::SandboxReady;
+        let ready = item.state == i32::from(v1::PodSandboxState::SandboxReady);
         self.add(&item.id, sandbox_state(ready));
     }
 
     /// Adds a container of a list.
     pub(super) fn add_container(&mut self, item: &v1::Container) {
-        self.add(&item.id, item.state);
+        self.add(&item.id, container_state(item.state).into());
     }
 
     fn add(&mut self, id: &str, state: i32) {
@@ -57,4 +59,41 @@ pub(super) fn state_of(phase: &ContainerPhase) -> i32 {
         ContainerPhase::Unknown => v1::ContainerState::ContainerUnknown,
     };
     state.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::convert, *};
+
+    #[test]
+    fn a_list_and_an_inspection_agree_on_states_that_do_not_exist() {
+        for state in [0, 1, 2, 3, 4, -1, i32::MAX] {
+            let sandbox = v1::PodSandboxStatus {
+                id: "s".into(),
+                state,
+                ..v1::PodSandboxStatus::default()
+            };
+            let container = v1::ContainerStatus {
+                id: "c".into(),
+                state,
+                ..v1::ContainerStatus::default()
+            };
+            let observed = ObservedPod {
+                sandboxes: vec![convert::sandbox(sandbox)],
+                containers: vec![convert::container(container, "s".into(), String::new())],
+            };
+            let mut listed = Fingerprint::default();
+            listed.add_sandbox(&v1::PodSandbox {
+                id: "s".into(),
+                state,
+                ..v1::PodSandbox::default()
+            });
+            listed.add_container(&v1::Container {
+                id: "c".into(),
+                state,
+                ..v1::Container::default()
+            });
+            assert_eq!(Fingerprint::of(&observed), listed, "{state}");
+        }
+    }
 }

@@ -94,6 +94,8 @@ mod tests {
             pre_stop: None,
             grace: None,
             ahead_of: None,
+            user: None,
+            recursive_read_only: Vec::new(),
             process: rubelet_pod_plan::Process::AsTold,
         };
         ObservedPod {

@@ -15,6 +15,7 @@ use tracing::debug;
 use super::{
     cause::Cause,
     cell::{Observation, PodCell},
+    convert::container_state,
     fingerprint::state_of,
     handle::{RelistState, RuntimePod, lock},
     task::PlegTask,
@@ -214,7 +215,7 @@ pub(super) fn compare(listed: &ListedPod<'_>, seen: &Observation, began: Seq) ->
         else {
             return Difference::Identifiers;
         };
-        if state_of(&record.phase) != item.state {
+        if state_of(&record.phase) != i32::from(container_state(item.state)) {
             difference = Difference::State;
         }
     }

@@ -80,6 +80,8 @@ fn seen_container(id: &str, phase: ContainerPhase) -> ObservedContainer {
         pre_stop: None,
         grace: None,
         ahead_of: None,
+        user: None,
+        recursive_read_only: Vec::new(),
         process: rubelet_pod_plan::Process::AsTold,
     }
 }

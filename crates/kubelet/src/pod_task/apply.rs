@@ -74,8 +74,19 @@ impl PodTask {
             Step::StopSandboxes(ids) => self.stop_sandboxes(&ids).await,
             Step::RemoveContainers(dead) => self.remove_containers(dead).await,
             Step::RemoveSandboxes(ids) => self.remove_sandboxes(&ids).await,
+            Step::RemoveVolumes => self.remove_volumes().await,
             Step::CleanUp => self.clean_up().await,
         }
+    }
+
+    /// Notes the outcome of stopping, in the kubelet's words.
+    fn kill_result(&mut self, failures: &[String]) -> (Flow, bool) {
+        let failed = match failures {
+            [] => None,
+            [one] => Some(format!("error killing pod: {one}")),
+            several => Some(format!("error killing pod: [{}]", several.join(", "))),
+        };
+        self.teardown_result("FailedKillPod", failed)
     }
 
     /// Notes the outcome of stopping or removing; what failed is told once for each wait.

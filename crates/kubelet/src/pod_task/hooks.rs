@@ -5,9 +5,10 @@ use std::time::Duration;
 use rubelet_api::probe::{Hook, HttpGet, TargetPort, TcpSocket};
 use rubelet_base::{ContainerId, ErrorChain};
 use rubelet_cri::v1;
+use rubelet_pod_plan::pod_ips::in_family_order;
 use tokio::time::sleep;
 
-use super::PodTask;
+use super::{PodTask, run::LOCAL};
 use crate::{events::EventType, prober::NetVerdict};
 
 /// So much of what a command printed is told, of each of its two streams.
@@ -119,7 +120,8 @@ impl PodTask {
     /// The primary address of the sandbox that a container is in, or of the node.
     fn address_of(&self, id: &ContainerId) -> Option<Box<str>> {
         if self.pod.spec.host_network {
-            return self.context.settings.node_ips.first().cloned();
+            let ips = self.context.node_ips.texts();
+            return Some(ips.into_iter().next().unwrap_or_else(|| LOCAL.into()));
         }
         let observed = &self.observed;
         let container = observed.containers.iter().find(|found| found.id == *id);
@@ -131,7 +133,8 @@ impl PodTask {
             // It was made after the last look.
             None => observed.ready_sandbox(),
         };
-        sandbox?.ips.first().cloned()
+        let node_ips = self.context.node_ips.texts();
+        in_family_order(&sandbox?.ips, &node_ips).into_iter().next()
     }
 }
 

@@ -9,7 +9,8 @@ use rubelet_api::{
 };
 use rubelet_base::{ContainerId, PodUid, Seq};
 use rubelet_pod_plan::{
-    History, Intents, ObservedPod, PodPlan, PodSnapshot, ProbeOutcomes, Target, plan, transitions,
+    History, Intents, ObservedPod, PlanSettings, PodPlan, PodSnapshot, ProbeOutcomes, Target, plan,
+    transitions,
 };
 use tokio::{sync::watch, time::Instant};
 use tracing::{debug, info, warn};
@@ -19,8 +20,12 @@ use super::{
     repeats::Repeats, round::Round,
 };
 use crate::{
-    events::EventType, pleg::Observation, records::PodRecord, runtime_state::RuntimeState,
+    events::EventType, node_ips::NodeIps, pleg::Observation, records::PodRecord,
+    runtime_state::RuntimeState,
 };
+
+/// How a pod on the machine's network is reached while that has no address.
+pub(super) const LOCAL: &str = "127.0.0.1";
 
 /// The body of one pod's task.
 pub struct PodTask {
@@ -54,6 +59,7 @@ pub struct PodTask {
     /// The pod that the host was last prepared for; an edit may want another cgroup.
     pub(super) prepared: Option<Arc<Pod>>,
     pub(super) draws: Draws,
+    node_ips: NodeIps,
 }
 
 /// How a pod's task ended.
@@ -101,6 +107,7 @@ impl PodTask {
             None => (None, History::default()),
         };
         let written = Arc::clone(&pod);
+        let node_ips = context.node_ips.clone();
         Self {
             context,
             pod,
@@ -124,6 +131,7 @@ impl PodTask {
             unfinished: BTreeMap::new(),
             prepared: None,
             draws,
+            node_ips,
         }
     }
 
@@ -272,13 +280,22 @@ impl PodTask {
     fn plan(&mut self, target: Target) -> PodPlan {
         let outcomes = Arc::clone(&self.outcomes.borrow_and_update());
         let intents = Arc::clone(&self.intents.borrow_and_update());
+        let with_ips;
+        let mut settings = &self.context.settings;
+        if self.pod.spec.host_network {
+            with_ips = PlanSettings {
+                node_ips: self.node_ips.texts(),
+                ..settings.clone()
+            };
+            settings = &with_ips;
+        }
         let snapshot = PodSnapshot {
             pod: &self.pod,
             observed: &self.observed,
             history: &self.history,
             previous: self.status.as_ref(),
             target,
-            settings: &self.context.settings,
+            settings,
             probes: &outcomes,
             intents: &intents,
             generation: self.generation_of_pod(),
@@ -317,7 +334,12 @@ impl PodTask {
             wake_at: plan.wake_at,
             finished: false,
         };
-        let ip = plan.status.pod_ips.first().map_or("", |ip| &**ip);
+        let ip = match plan.status.pod_ips.first() {
+            Some(ip) => &**ip,
+            // On the machine's own network it can be reached without any other.
+            None if self.pod.spec.host_network => LOCAL,
+            None => "",
+        };
         context.prober.set(&self.pod, ip, plan.probes.clone());
         // What only left a folder behind has no name to be shown by.
         if !self.pod.name.namespace.is_empty() {
@@ -367,6 +389,7 @@ impl PodTask {
             _ = self.observations.changed() => {}
             Ok(()) = self.outcomes.changed() => {}
             Ok(()) = self.intents.changed() => {}
+            () = self.node_ips.changed(), if self.pod.spec.host_network => {}
             () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {}
         }
         if let Some(news) = news {

@@ -9,7 +9,10 @@ use jiff::Timestamp;
 use rubelet_api::container::Container;
 use rubelet_base::{ContainerId, ErrorChain, SandboxId};
 use rubelet_cri::{CriError, v1};
-use rubelet_pod_plan::cri_config::{SandboxInputs, sandbox_config};
+use rubelet_pod_plan::{
+    VolumeState,
+    cri_config::{SandboxInputs, sandbox_config},
+};
 
 use super::{
     PodTask, StartFailure,
@@ -47,6 +50,7 @@ impl PodTask {
         if let Some(finished_at) = after_exit {
             self.note_restart(name, finished_at).await;
         }
+        self.history.volumes = VolumeState::Made;
         let mut control = self.control.clone();
         let deadline = self.until_deadline();
         // Cancel safety: an abandoned call may still have made a container; the list that follows

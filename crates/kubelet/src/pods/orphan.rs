@@ -60,6 +60,7 @@ fn pod(uid: &PodUid, name: PodName, source: PodSource, grace: Duration, node_nam
             ..PodSpec::default()
         },
         sandbox_definition: None,
+        resize_infeasible: None,
         json: json.to_string().into(),
     }
 }

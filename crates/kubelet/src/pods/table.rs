@@ -26,6 +26,7 @@ use super::{
     orphan,
 };
 use crate::{
+    cluster_view::NODE_AFFINITY,
     events::{EventType, Subject},
     heartbeat::{HEARTBEAT, Heartbeat},
     pleg::{RelistState, RuntimePod},
@@ -256,7 +257,16 @@ impl PodTable {
         match action {
             TableAction::Spawn(pod) => {
                 let memory = self.remember(&pod).await;
-                if let Err(rejection) = self.admit(&pod, &memory, runtime) {
+                let mut admitted = self.admit(&pod, &memory, runtime);
+                // As the kubelet does: a label may have been set just before the pod was bound.
+                if admitted
+                    .as_ref()
+                    .is_err_and(|rejection| *rejection.reason == *NODE_AFFINITY)
+                {
+                    self.context.cluster.refresh_node().await;
+                    admitted = self.admit(&pod, &memory, runtime);
+                }
+                if let Err(rejection) = admitted {
                     return self.reject(&pod, &rejection);
                 }
                 info!(pod = %pod.name, uid = %pod.uid, source = pod.source.as_str(), "Pod is wanted");

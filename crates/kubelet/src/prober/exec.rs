@@ -88,7 +88,8 @@ fn expanded(command: &[Box<str>], container: &Container) -> Vec<String> {
                 EnvValue::Field(_)
                 | EnvValue::Resource(_)
                 | EnvValue::ConfigMapKey(_)
-                | EnvValue::SecretKey(_) => "",
+                | EnvValue::SecretKey(_)
+                | EnvValue::FileKey(_) => "",
             })
     };
     command.iter().map(|word| expand(word, lookup)).collect()

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use async_trait::async_trait;
 use rubelet_api::{
     pod::Pod,
     status::{Phase, PodStatus},
@@ -14,7 +15,7 @@ use rubelet_sim::Behavior;
 use tokio::time::sleep;
 
 use super::node::{Node, seconds};
-use crate::cluster_view::{ClusterView, Rejection};
+use crate::cluster_view::{ClusterView, NODE_AFFINITY, NoCluster, Rejection};
 
 const APP: &str = "containers: [{name: app, image: 'app:1'}]";
 
@@ -22,6 +23,8 @@ const APP: &str = "containers: [{name: app, image: 'app:1'}]";
 #[derive(Default)]
 pub(super) struct FakeCluster {
     room: Mutex<Option<usize>>,
+    /// The pod's label is not there before the node is read once more.
+    stale: Mutex<bool>,
     published: Mutex<BTreeMap<PodUid, PodStatus>>,
 }
 
@@ -31,12 +34,27 @@ impl FakeCluster {
     }
 }
 
+#[async_trait]
 impl ClusterView for FakeCluster {
-    fn admit(&self, _: &Pod, others: &[Arc<Pod>]) -> Result<(), Rejection> {
+    async fn refresh_node(&self) {
+        *self.stale.lock().unwrap() = false;
+    }
+
+    fn admit(&self, pod: &Pod, others: &[Arc<Pod>]) -> Result<(), Rejection> {
+        NoCluster::default().admit(pod, others)?;
+        if *self.stale.lock().unwrap() {
+            return Err(Rejection {
+                reason: NODE_AFFINITY.into(),
+                message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
+                    .into(),
+            });
+        }
         match *self.room.lock().unwrap() {
             Some(room) if others.len() >= room => Err(Rejection {
                 reason: "OutOfpods".into(),
-                message: "Node didn't have enough resource: pods".into(),
+                message:
+                    "Node didn't have enough resource: pods, requested: 1, used: 1, capacity: 1"
+                        .into(),
             }),
             _ => Ok(()),
         }
@@ -45,6 +63,14 @@ impl ClusterView for FakeCluster {
     fn published(&self, uid: &PodUid) -> Option<PodStatus> {
         self.published.lock().unwrap().get(uid).cloned()
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_node_is_read_once_more_for_a_pod_that_does_not_select_it() {
+    let node = Node::new();
+    *node.cluster.stale.lock().unwrap() = true;
+    node.want("web", APP);
+    node.until_running().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -112,6 +138,26 @@ async fn an_agent_that_starts_anew_goes_on_with_deletions() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pod_with_a_forbidden_sysctl_fails_for_good() {
+    let node = Node::new();
+    let spec = "containers: [{name: app, image: 'app:1'}], \
+                securityContext: {sysctls: [{name: net/core/somaxconn, value: '1'}]}";
+    let uid = node.want("web", spec);
+    node.until("it fails", |node| {
+        node.pod("web")
+            .is_some_and(|entry| entry.status.phase == Phase::Failed)
+    })
+    .await;
+    let status = node.pod("web").unwrap().status.clone();
+    assert_eq!(&*status.reason, "SysctlForbidden");
+    assert_eq!(
+        &*status.message,
+        "Pod was rejected: forbidden sysctl: \"net.core.somaxconn\" not allowlisted"
+    );
+    assert_eq!(node.sim.oracle().starts(&uid, "app"), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_pod_for_which_there_is_no_room_fails_for_good_and_holds_up_nobody() {
     let node = Node::new();
     node.cluster.set_room(1);
@@ -125,7 +171,7 @@ async fn a_pod_for_which_there_is_no_room_fails_for_good_and_holds_up_nobody() {
     assert_eq!(&*status.reason, "OutOfpods");
     assert_eq!(
         &*status.message,
-        "Pod was rejected: Node didn't have enough resource: pods"
+        "Pod was rejected: Node didn't have enough resource: pods, requested: 1, used: 1, capacity: 1"
     );
     node.cluster.set_room(9);
     node.want("third", APP);

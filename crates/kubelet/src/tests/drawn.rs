@@ -15,6 +15,7 @@ use rubelet_cri::v1;
 use tokio::sync::watch;
 
 use crate::{
+    keyring::PullLogin,
     objects::{CONFIG_ERROR, Draw, FAILED_MOUNT, FAILED_SANDBOX, ObjectSource, never},
     pod_host::{HostError, Note},
 };
@@ -29,7 +30,7 @@ pub(super) struct FakeObjects {
 struct State {
     objects: PodObjects,
     handlers: BTreeMap<String, String>,
-    credentials: Vec<v1::AuthConfig>,
+    credentials: Vec<PullLogin>,
     notes: Vec<Note>,
     /// Why nothing can be read.
     away: Option<String>,
@@ -76,10 +77,13 @@ impl FakeObjects {
 
     /// Pulls have these users to try, and this is said of the others.
     pub(super) fn set_credentials(&self, users: &[&str], note: Option<Note>) {
-        let auth = |user: &&str| v1::AuthConfig {
-            username: (*user).to_owned(),
-            password: "hunter2".to_owned(),
-            ..v1::AuthConfig::default()
+        let auth = |user: &&str| {
+            let auth = v1::AuthConfig {
+                username: (*user).to_owned(),
+                password: "hunter2".to_owned(),
+                ..v1::AuthConfig::default()
+            };
+            PullLogin::of_secret(auth, &format!("uid-{user}"), "default", user)
         };
         let mut state = self.state();
         state.credentials = users.iter().map(auth).collect();
@@ -140,7 +144,7 @@ impl ObjectSource for FakeObjects {
         }
     }
 
-    async fn pull_credentials(&self, _: &Arc<Pod>, _: &str) -> (Vec<v1::AuthConfig>, Vec<Note>) {
+    async fn pull_credentials(&self, _: &Arc<Pod>, _: &str) -> (Vec<PullLogin>, Vec<Note>) {
         let state = self.state();
         (state.credentials.clone(), state.notes.clone())
     }

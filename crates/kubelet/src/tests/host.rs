@@ -10,7 +10,10 @@ use async_trait::async_trait;
 use rubelet_api::{container::Container, objects::PodObjects, pod::Pod};
 use rubelet_base::{ContainerId, PodName, PodUid};
 use rubelet_cri::v1;
-use rubelet_pod_plan::cri_config::{ContainerFiles, SandboxInputs, env::EnvContext};
+use rubelet_pod_plan::cri_config::{
+    ContainerFiles, SandboxInputs,
+    env::{EnvContext, EnvFiles},
+};
 use rubelet_sim::{Sim, What};
 
 use crate::{
@@ -31,6 +34,8 @@ struct State {
     folders: BTreeSet<PodUid>,
     /// UIDs in the order in which their pods were cleaned up.
     cleaned: Vec<PodUid>,
+    /// UIDs in the order in which the volumes of their pods were removed.
+    without_volumes: Vec<PodUid>,
     /// Where in the oracle's record a pod's logs begin: those before were removed with the pod.
     logs_from: BTreeMap<PodUid, usize>,
     /// Single logs that were removed.
@@ -105,6 +110,13 @@ impl FakeHost {
     pub(super) fn cleaned(&self, uid: &str) -> usize {
         let state = self.state();
         state.cleaned.iter().filter(|of| of.as_str() == uid).count()
+    }
+
+    /// How often the pod's volumes were removed while its folder stayed.
+    pub(super) fn volumes_removed(&self, uid: &str) -> usize {
+        let state = self.state();
+        let of = state.without_volumes.iter();
+        of.filter(|of| of.as_str() == uid).count()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -193,6 +205,10 @@ impl PodHost for FakeHost {
         Ok(ContainerFiles::default())
     }
 
+    async fn env_files(&self, _: &Arc<Pod>, _: &str) -> Result<EnvFiles, HostError> {
+        Ok(EnvFiles::new())
+    }
+
     fn resources(&self, _: &Pod, _: &Container) -> v1::LinuxContainerResources {
         v1::LinuxContainerResources::default()
     }
@@ -206,6 +222,10 @@ impl PodHost for FakeHost {
 
     fn seccomp(&self) -> (String, bool) {
         (String::new(), false)
+    }
+
+    fn thermal_throttle(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// A log is there for each container that was started, as a runtime makes it then.
@@ -235,6 +255,13 @@ impl PodHost for FakeHost {
 
     async fn kill_leftovers(&self, _: &PodUid, _: &ContainerId) -> usize {
         0
+    }
+
+    async fn remove_volumes(&self, uid: &PodUid) -> Result<(), HostError> {
+        let mut state = self.state();
+        state.written.remove(uid);
+        state.without_volumes.push(uid.clone());
+        Ok(())
     }
 
     async fn clean_up(&self, name: &PodName, uid: &PodUid) -> Result<(), HostError> {

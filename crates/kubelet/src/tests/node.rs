@@ -3,6 +3,7 @@
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -19,7 +20,7 @@ use rubelet_api::{
     pod::{Deletion, Pod, PodSource},
     status::{ContainerState, ContainerStatus, Phase},
 };
-use rubelet_base::{ContainerId, PodName, PodUid};
+use rubelet_base::{ContainerId, PodName, PodUid, event_text::find};
 use rubelet_cri::Timeouts;
 use rubelet_pod_plan::{Intents, PlanSettings};
 use rubelet_sim::{Instance, Sim, Subject, What};
@@ -35,11 +36,14 @@ use super::{cluster::FakeCluster, drawn::FakeObjects, host::FakeHost, net::FakeN
 use crate::{
     agent::{Agent, AgentParts},
     clock::Clock,
-    events::{Recorder, Subject as EventSubject},
+    events::{EventType, Recorder, Subject as EventSubject},
+    image_access::ImageAccess,
     images::PullParallelism,
     intents::IntentBoard,
     keyring::NodeLogins,
     metrics::NodeMetrics,
+    node_ips::NodeIps,
+    objects::FAILED_MOUNT,
     pleg::{PlegSettings, REST},
     pod_task::PodEntry,
     processes::Processes,
@@ -73,6 +77,8 @@ pub(super) struct Node {
     slept: Arc<AtomicU64>,
     /// Wall time of the model's start, in nanoseconds since 1970.
     born: i64,
+    /// Addresses of the machine.
+    pub(super) ips: watch::Sender<Arc<[IpAddr]>>,
     pulls: PullParallelism,
     /// Whether the agent uses the runtime's events.
     pub(super) events: bool,
@@ -144,6 +150,7 @@ impl Node {
             clock,
             stepped,
             slept,
+            ips: watch::Sender::new(Arc::default()),
             pulls,
             events: true,
             kernel: false,
@@ -165,6 +172,7 @@ impl Node {
             clock: self.clock.clone(),
             records: RecordWriter::new(self.folder.path().to_owned()),
             node_name: "n".into(),
+            node_ips: NodeIps::following(self.ips.subscribe()),
             plan: PlanSettings::default(),
             pleg: PlegSettings {
                 relist_period: Duration::from_secs(1),
@@ -182,6 +190,7 @@ impl Node {
             cluster: Arc::clone(&self.cluster) as _,
             objects: Arc::clone(&self.objects) as _,
             logins: NodeLogins::default(),
+            image_access: ImageAccess::unchecked(),
             metrics: Arc::clone(&self.metrics),
         };
         let mut agent = Agent::start(parts, self.recorder.clone());
@@ -241,6 +250,24 @@ impl Node {
 
     pub(super) fn records(&self) -> &Path {
         self.folder.path()
+    }
+}
+
+/// Each event that was raised is one of the table.
+impl Drop for Node {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        for (_, _, event) in self.recorder.board().list() {
+            let warning = event.kind == EventType::Warning;
+            if &*event.reason == FAILED_MOUNT {
+                // In the words of a made-up host.
+                continue;
+            }
+            let row = find(warning, &event.reason, &event.message);
+            assert!(row.is_some(), "{} {:?}", event.reason, event.message);
+        }
     }
 }
 

@@ -25,6 +25,7 @@ use super::{
 use crate::{
     clock::Clock,
     events::Recorder,
+    image_access::ImageAccess,
     images::{ImagePuller, PullParallelism},
     keyring::NodeLogins,
     objects::FAILED_MOUNT,
@@ -361,6 +362,7 @@ async fn credentials_are_tried_one_after_the_other() {
             recorder.clone(),
             objects,
             NodeLogins::default(),
+            ImageAccess::unchecked(),
         );
         let node = Node::new();
         node.want("web", "containers: [{name: a, image: 'img:1'}]");
@@ -408,6 +410,7 @@ async fn credentials_of_the_node_are_tried_after_those_of_the_pod() {
         Recorder::new(Clock::following_tokio(jiff::Timestamp::UNIX_EPOCH)),
         objects,
         NodeLogins::of_kubelet(folder.path(), None),
+        ImageAccess::unchecked(),
     );
     let node = Node::new();
     node.want("web", "containers: [{name: a, image: 'img:1'}]");

@@ -37,6 +37,55 @@ async fn a_pod_that_obeys_is_gone_at_once_with_all_it_had() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pod_that_goes_waits_for_no_start_and_no_stop_of_another_pod() {
+    let node = Node::new();
+    let uid = node.want("web", APP);
+    for number in 0..5 {
+        node.want(&format!("old-{number}"), APP);
+    }
+    node.until_running().await;
+    sleep(seconds(5)).await;
+    // The runtime is busy for a long time with others that come and go.
+    for call in ["RunPodSandbox", "StopPodSandbox"] {
+        node.sim.set_latency_of(call, Duration::from_millis(1500));
+    }
+    node.unwant("web");
+    for number in 0..5 {
+        node.unwant(&format!("old-{number}"));
+    }
+    for number in 0..40 {
+        node.want(&format!("new-{number}"), APP);
+    }
+    let took = node.until("the end", |node| node.is_gone(&uid)).await;
+    assert!(took < seconds(2), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn volumes_of_a_pod_that_has_ended_are_removed_at_once_and_only_once() {
+    for code in [0, 1] {
+        let mut node = Node::new();
+        node.sim
+            .on_image("app:1", Behavior::exits(seconds(7), code));
+        let uid = node.want("job", &format!("restartPolicy: Never, {APP}"));
+        node.until_running().await;
+        sleep(seconds(5)).await;
+        assert_eq!(node.host.volumes_removed(&uid), 0);
+        let removed = |node: &Node| node.host.volumes_removed(&uid) == 1;
+        let took = node.until("the volumes are gone", removed).await;
+        assert!(took < seconds(3), "{took:?}");
+        // The pod is still shown, with its log.
+        sleep(seconds(600)).await;
+        node.restart().await;
+        sleep(seconds(600)).await;
+        assert!(node.host.has_folder(&uid));
+        assert!(node.state("job", "app").starts_with("Terminated"));
+        assert_eq!(node.host.volumes_removed(&uid), 1);
+        node.unwant("job");
+        node.until("the end", |node| node.is_gone(&uid)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_pod_that_ignores_sigterm_has_its_whole_grace_and_no_more() {
     let node = Node::new();
     node.sim.on_image("app:1", Behavior::runs().ignoring_term());

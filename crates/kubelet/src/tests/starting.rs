@@ -222,3 +222,37 @@ async fn a_sandbox_that_dies_at_once_is_not_replaced_in_a_hot_loop() {
     assert!(took <= seconds(310), "{took:?}");
     node.assert_never_twice(&uid);
 }
+
+#[tokio::test(start_paused = true)]
+async fn pods_follow_the_addresses_of_the_machine_and_wait_for_the_first_one() {
+    let node = Node::new();
+    let env = "env: [{name: IP, valueFrom: {fieldRef: {fieldPath: status.hostIP}}}]";
+    let asks = format!("containers: [{{name: app, image: 'app:1', {env}}}]");
+    node.want("asks", &asks);
+    node.want(
+        "host",
+        "hostNetwork: true, containers: [{name: app, image: 'app:1'}]",
+    );
+    let runs = |node: &Node| node.is_running("host");
+    node.until("the pod on the host's network runs", runs).await;
+    let ips = |node: &Node| {
+        node.pod("host")
+            .expect("it is there")
+            .status
+            .pod_ips
+            .clone()
+    };
+    assert_eq!(ips(&node), Vec::<Box<str>>::new());
+    assert_eq!(
+        node.state("asks", "app"),
+        "Waiting CreateContainerConfigError"
+    );
+
+    for ip in ["192.0.2.7", "192.0.2.8"] {
+        node.ips
+            .send_replace([ip.parse().expect("an address")].into());
+        let told = |node: &Node| *ips(node) == [Box::from(ip)];
+        node.until("its address is told", told).await;
+    }
+    assert_eq!(node.sim.oracle().starts(&node.uid("host"), "app"), 1);
+}

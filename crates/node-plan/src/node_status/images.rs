@@ -18,9 +18,15 @@ pub struct ImageFact {
     pub size: u64,
 }
 
-/// The largest images first, `max` of them at most.
+/// The largest images first, `max` of them at most. An image without a name is of no use to the
+/// scheduler, which compares names; and the API server would write its empty list of names as null.
 #[must_use]
 pub fn listed(mut images: Vec<ImageFact>, max: Option<usize>) -> Vec<ContainerImage> {
+    for image in &mut images {
+        image.digests.retain(|name| !name.is_empty());
+        image.tags.retain(|name| !name.is_empty());
+    }
+    images.retain(|image| !image.digests.is_empty() || !image.tags.is_empty());
     images.sort_by(|a, b| (b.size, &b.id).cmp(&(a.size, &a.id)));
     images.truncate(max.unwrap_or(usize::MAX));
     images
@@ -72,6 +78,29 @@ mod tests {
         };
         assert_eq!(rows(None), ["2 c@0", "2 b@0 b@1 b@2 b@3 b:0", "1 a@0 a:0"]);
         assert_eq!(rows(Some(1)), ["2 c@0"]);
+        assert_eq!(listed(vec![image("d", 9, 0, 40)], None)[0].names.len(), 5);
         assert!(rows(Some(0)).is_empty());
+    }
+
+    #[test]
+    fn images_without_a_name_are_not_listed_and_take_no_place() {
+        let image = |number: u64, tags: &[&str]| ImageFact {
+            id: format!("sha256:{number}").into(),
+            digests: Vec::new(),
+            tags: tags.iter().map(|tag| (*tag).into()).collect(),
+            size: number,
+        };
+        let mut images: Vec<ImageFact> = (0..300)
+            .map(|number| match number % 3 {
+                0 => image(number, &[]),
+                1 => image(number, &[""]),
+                _ => image(number, &["", "a:1"]),
+            })
+            .collect();
+        images.push(image(7, &[]));
+        let listed = listed(images, Some(50));
+        assert_eq!(listed.len(), 50);
+        assert_eq!(listed[0].size_bytes, 299);
+        assert!(listed.iter().all(|image| *image.names == ["a:1".into()]));
     }
 }

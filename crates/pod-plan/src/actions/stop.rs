@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::{Actions, kill::kill};
 use crate::{
+    history::{Failure, VolumeState},
     observed::{ContainerPhase, ObservedContainer, ObservedPod},
     plan::{DeadContainer, Kill, PodSnapshot, Step, Turn},
     why::{KillCause, Why},
@@ -86,6 +87,25 @@ pub(super) fn halt(
         .collect();
     if !ready.is_empty() {
         actions.steps.push(Step::StopSandboxes(ready));
+    }
+}
+
+/// Volumes of a pod that has ended go once nothing of it runs (kubelet: `SyncTerminatedPod`): what
+/// is in the memory of an `emptyDir` must not stay until somebody deletes the pod.
+pub(crate) fn remove_volumes(snapshot: &PodSnapshot<'_>, actions: &mut Actions, now: Timestamp) {
+    let history = snapshot.history;
+    let waits = |failure: &Failure| failure.waits_until(now).is_some();
+    if history.teardown.as_ref().is_some_and(waits) {
+        return;
+    }
+    let there = match history.volumes {
+        VolumeState::Made => true,
+        // A pod that was rejected never had any.
+        VolumeState::Unknown => !snapshot.observed.is_gone(),
+        VolumeState::Removed => false,
+    };
+    if there && snapshot.observed.is_stopped() {
+        actions.steps.push(Step::RemoveVolumes);
     }
 }
 

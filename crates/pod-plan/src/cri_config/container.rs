@@ -29,6 +29,9 @@ pub struct ContainerInputs {
     pub target: Option<ContainerId>,
     /// The pod's users, where it has a user namespace.
     pub users: Option<UserRange>,
+    /// `/sys/devices/system/cpu/cpuN/thermal_throttle` of each processor that has it: masked with
+    /// the paths that all machines have.
+    pub thermal_throttle: Vec<String>,
 }
 
 /// Builds the configuration from which a runtime makes a container.
@@ -44,6 +47,7 @@ pub fn container_config(
             .map(|word| expand(word, |name| env::lookup(&inputs.env, name)))
             .collect()
     };
+    let security = security::container(pod, container, &inputs);
     v1::ContainerConfig {
         metadata: Some(v1::ContainerMetadata {
             name: container.name.to_string(),
@@ -69,15 +73,7 @@ pub fn container_config(
         tty: container.tty,
         linux: Some(v1::LinuxContainerConfig {
             resources: Some(inputs.resources),
-            security_context: Some(security::container(
-                pod,
-                container,
-                &inputs.image_user,
-                inputs.seccomp_default,
-                &inputs.seccomp_root,
-                inputs.target.as_ref(),
-                inputs.users,
-            )),
+            security_context: Some(security),
         }),
         envs: inputs
             .env

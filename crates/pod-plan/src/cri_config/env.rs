@@ -1,14 +1,19 @@
 //! The environment of a container: services, config maps and secrets, literals, the downward API and
 //! `$(VAR)` references.
 
+use std::collections::BTreeMap;
+
 use rubelet_api::{
-    container::{Container, EnvFrom, EnvValue, FieldPath, KeyRef, ObjectKind},
+    container::{Container, EnvFrom, EnvValue, FieldPath, FileKeyRef, KeyRef, ObjectKind},
     downward::{self, Allocatable, NoSuchContainer},
     objects::{Data, PodObjects},
     pod::Pod,
 };
 
-use super::expand::expand;
+use super::{
+    env_file::{self, EnvFileError},
+    expand::expand,
+};
 
 /// What the node knows that a variable may ask for.
 #[derive(Debug, Clone, Default)]
@@ -21,7 +26,12 @@ pub struct EnvContext {
     pub allocatable_cpu: u64,
     /// Bytes of memory that pods can use; stands in for a missing limit.
     pub allocatable_memory: u64,
+    /// Files with variables.
+    pub files: EnvFiles,
 }
+
+/// Texts of files with variables, by volume and path; `None` of what is not there.
+pub type EnvFiles = BTreeMap<(Box<str>, Box<str>), Option<String>>;
 
 /// A variable that can't be given a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,6 +39,9 @@ pub enum EnvError {
     /// `resourceFieldRef.containerName` names no container of the pod.
     #[error(transparent)]
     NoSuchContainer(#[from] NoSuchContainer),
+    /// `status.hostIP` or `status.hostIPs` of a node without addresses.
+    #[error("host IP unknown: the node has no address yet")]
+    NoHostIp,
     /// A config map or secret that is not optional does not exist.
     #[error("{} \"{name}\" not found", match kind {
         ObjectKind::ConfigMap => "configmap",
@@ -39,6 +52,26 @@ pub enum EnvError {
         kind: ObjectKind,
         /// Its name.
         name: Box<str>,
+    },
+    /// A file with variables is none.
+    #[error("couldn't parse env file {path:?} of the volume {volume:?}: {source}")]
+    File {
+        /// The volume.
+        volume: Box<str>,
+        /// The file in it.
+        path: Box<str>,
+        /// What is wrong.
+        source: EnvFileError,
+    },
+    /// A file lacks a variable that is not optional, or is not there.
+    #[error("environment variable key {key:?} not found in file {path:?} of the volume {volume:?}")]
+    NotInFile {
+        /// The volume.
+        volume: Box<str>,
+        /// The file in it.
+        path: Box<str>,
+        /// The key.
+        key: Box<str>,
     },
     /// A config map or secret lacks a key that is not optional.
     #[error("couldn't find key {key} in {} {namespace}/{name}", match kind {
@@ -78,6 +111,11 @@ pub fn environment(
             EnvValue::Literal(text) => expand(text, |name| {
                 lookup(&values, name).or_else(|| lookup(&objects.services, name))
             }),
+            EnvValue::Field(FieldPath::HostIp | FieldPath::HostIps)
+                if context.node_ips.is_empty() =>
+            {
+                return Err(EnvError::NoHostIp);
+            }
             EnvValue::Field(path) => field(pod, path, context),
             EnvValue::Resource(reference) => {
                 let allocatable = Allocatable {
@@ -92,6 +130,10 @@ pub fn environment(
                     None => continue,
                 }
             }
+            EnvValue::FileKey(reference) => match file_key(reference, &context.files)? {
+                Some(value) => value,
+                None => continue,
+            },
             EnvValue::SecretKey(reference) => {
                 match key(pod, ObjectKind::Secret, reference, objects)? {
                     Some(value) => value,
@@ -173,6 +215,28 @@ fn key(
             name,
             key: reference.key.clone(),
         },
+    })
+}
+
+/// The value of a variable in a file; `None` where it is missing and may be.
+fn file_key(reference: &FileKeyRef, files: &EnvFiles) -> Result<Option<String>, EnvError> {
+    let at = (reference.volume.clone(), reference.path.clone());
+    let text = files
+        .get(&at)
+        .and_then(Option::as_deref)
+        .unwrap_or_default();
+    let value = env_file::value(text, &reference.key).map_err(|source| EnvError::File {
+        volume: reference.volume.clone(),
+        path: reference.path.clone(),
+        source,
+    })?;
+    if value.is_some() || reference.optional {
+        return Ok(value);
+    }
+    Err(EnvError::NotInFile {
+        volume: reference.volume.clone(),
+        path: reference.path.clone(),
+        key: reference.key.clone(),
     })
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rubelet_api::{
-    container::{Container, MountPropagation, SubPath, VolumeMount},
+    container::{Container, MountPropagation, RecursiveReadOnly, SubPath, VolumeMount},
     pod::Pod,
     security::UserRange,
     volume::VolumeSource,
@@ -28,23 +28,36 @@ pub struct ContainerFiles {
     pub images: BTreeMap<Box<str>, String>,
     /// The pod's users, where it has a user namespace.
     pub users: Option<UserRange>,
+    /// Whether the pod's runtime handler can make mounts read-only with all that is mounted below.
+    pub recursive_read_only: bool,
 }
 
 /// A mount that can't be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("volumeMounts[{index}]: volume {volume:?} is not prepared")]
-pub struct MountError {
-    /// Index in `volumeMounts`.
-    pub index: usize,
-    /// The volume it names.
-    pub volume: Box<str>,
+pub enum MountError {
+    /// Its volume has no path on the host.
+    #[error("volumeMounts[{index}]: volume {volume:?} is not prepared")]
+    NotPrepared {
+        /// Index in `volumeMounts`.
+        index: usize,
+        /// The volume it names.
+        volume: Box<str>,
+    },
+    /// `recursiveReadOnly: Enabled`, and the runtime handler can't.
+    #[error(
+        "volume {volume:?} requested recursive read-only mode, but it is not supported by the runtime"
+    )]
+    NotRecursive {
+        /// The volume it names.
+        volume: Box<str>,
+    },
 }
 
 /// Volume mounts in order, those of volumes that are made of objects always read-only; then `/etc/hosts` unless the container mounts that path itself, then
 /// the termination message.
 ///
 /// # Errors
-/// A volume has no path on the host.
+/// See [`MountError`].
 pub fn mounts(
     pod: &Pod,
     container: &Container,
@@ -61,13 +74,14 @@ pub fn mounts(
             SubPath::Path(_) | SubPath::Expression(_) => files.sub_paths.get(&index),
         };
         let host_path = source
-            .ok_or_else(|| MountError {
+            .ok_or_else(|| MountError::NotPrepared {
                 index,
                 volume: mount.volume.clone(),
             })?
             .clone();
         mounts.push(v1::Mount {
             container_path: mount.mount_path.to_string(),
+            recursive_read_only: recursive_read_only(mount, files)?,
             host_path,
             readonly: mount.read_only || is_read_only(pod, &mount.volume),
             propagation: match mount.propagation {
@@ -101,6 +115,18 @@ pub fn mounts(
     Ok(mounts)
 }
 
+/// Whether all below is to be read-only, too (kubelet: `resolveRecursiveReadOnly`).
+fn recursive_read_only(mount: &VolumeMount, files: &ContainerFiles) -> Result<bool, MountError> {
+    match mount.recursive_read_only {
+        RecursiveReadOnly::Disabled => Ok(false),
+        RecursiveReadOnly::IfPossible => Ok(files.recursive_read_only),
+        RecursiveReadOnly::Enabled if files.recursive_read_only => Ok(true),
+        RecursiveReadOnly::Enabled => Err(MountError::NotRecursive {
+            volume: mount.volume.clone(),
+        }),
+    }
+}
+
 /// The image of a volume that is one.
 fn image_of<'a>(pod: &'a Pod, volume: &str) -> Option<&'a str> {
     match &pod.spec.volume(volume)?.source {
@@ -116,13 +142,17 @@ fn image_mount(
     mount: &VolumeMount,
     reference: &str,
 ) -> Result<v1::Mount, MountError> {
-    let image = files.images.get(&mount.volume).ok_or_else(|| MountError {
-        index,
-        volume: mount.volume.clone(),
-    })?;
+    let image = files
+        .images
+        .get(&mount.volume)
+        .ok_or_else(|| MountError::NotPrepared {
+            index,
+            volume: mount.volume.clone(),
+        })?;
     Ok(v1::Mount {
         container_path: mount.mount_path.to_string(),
         readonly: true,
+        recursive_read_only: recursive_read_only(mount, files)?,
         image: Some(v1::ImageSpec {
             image: image.clone(),
             user_specified_image: reference.to_owned(),
@@ -152,5 +182,49 @@ fn plain(container_path: &str, host_path: &str) -> v1::Mount {
         container_path: container_path.to_owned(),
         host_path: host_path.to_owned(),
         ..v1::Mount::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::build;
+
+    #[test]
+    fn what_is_below_a_mount_is_read_only_where_the_handler_can_make_it_so() {
+        use RecursiveReadOnly::{Disabled, Enabled, IfPossible};
+        let mut pod = build::pod(rubelet_api::pod::RestartPolicy::Always, &[], &["a"]);
+        for (mode, can, expected) in [
+            (Disabled, true, Ok(false)),
+            (IfPossible, true, Ok(true)),
+            (IfPossible, false, Ok(false)),
+            (Enabled, true, Ok(true)),
+            (
+                Enabled,
+                false,
+                Err(
+                    "volume \"v\" requested recursive read-only mode, but it is not supported \
+                     by the runtime",
+                ),
+            ),
+        ] {
+            pod.spec.containers[0].mounts = vec![VolumeMount {
+                volume: "v".into(),
+                mount_path: "/v".into(),
+                sub_path: SubPath::Whole,
+                read_only: true,
+                propagation: MountPropagation::Private,
+                recursive_read_only: mode,
+            }];
+            let files = ContainerFiles {
+                volumes: BTreeMap::from([("v".into(), "/host/v".to_owned())]),
+                recursive_read_only: can,
+                ..ContainerFiles::default()
+            };
+            let made = mounts(&pod, &pod.spec.containers[0], &files);
+            let made = made.map(|mounts| mounts[0].recursive_read_only);
+            let made = made.map_err(|error| error.to_string());
+            assert_eq!(made, expected.map_err(str::to_owned), "{mode:?} {can}");
+        }
     }
 }

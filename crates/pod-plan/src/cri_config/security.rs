@@ -8,7 +8,11 @@ use rubelet_api::{
 use rubelet_base::ContainerId;
 use rubelet_cri::v1;
 
-/// Paths hidden from unprivileged containers with the default `procMount`.
+use super::ContainerInputs;
+
+/// Paths hidden from unprivileged containers with the default `procMount`, with
+/// `thermal_throttle` of each processor. The lists are those of the kubelet 1.36
+/// (`pkg/securitycontext`), which are moby's; a runtime skips what the machine does not have.
 const MASKED_PATHS: [&str; 12] = [
     "/proc/asound",
     "/proc/acpi",
@@ -91,29 +95,24 @@ pub fn verify_non_root(
 pub(super) fn container(
     pod: &Pod,
     container: &Container,
-    image: &ImageUser,
-    seccomp_default: bool,
-    seccomp_root: &str,
-    target: Option<&ContainerId>,
-    users: Option<UserRange>,
+    inputs: &ContainerInputs,
 ) -> v1::LinuxContainerSecurityContext {
     let (own, shared) = (&container.security.shared, &pod.spec.security.shared);
     let security = &container.security;
+    let image = &inputs.image_user;
     let run_as_user = own.run_as_user.or(shared.run_as_user).or(image.uid);
-    let unmasked = security.proc_unmasked || security.privileged;
-    let paths = |list: &[&str]| {
-        if unmasked {
-            Vec::new()
-        } else {
-            list.iter().map(|path| (*path).to_owned()).collect()
-        }
-    };
+    let (mut masked_paths, mut readonly_paths) = (Vec::new(), Vec::new());
+    if !security.proc_unmasked && !security.privileged {
+        masked_paths.extend(MASKED_PATHS.map(str::to_owned));
+        masked_paths.extend(inputs.thermal_throttle.iter().cloned());
+        readonly_paths.extend(READONLY_PATHS.map(str::to_owned));
+    }
     let seccomp = if security.privileged {
         unconfined()
     } else {
         match own.seccomp.as_ref().or(shared.seccomp.as_ref()) {
-            Some(wanted) => profile(wanted, seccomp_root),
-            None if seccomp_default => v1::SecurityProfile::default(),
+            Some(wanted) => profile(wanted, &inputs.seccomp_root),
+            None if inputs.seccomp_default => v1::SecurityProfile::default(),
             None => unconfined(),
         }
     };
@@ -133,7 +132,11 @@ pub(super) fn container(
             add_ambient_capabilities: Vec::new(),
         }),
         privileged: security.privileged,
-        namespace_options: Some(container_namespaces(pod, target, users)),
+        namespace_options: Some(container_namespaces(
+            pod,
+            inputs.target.as_ref(),
+            inputs.users,
+        )),
         selinux_options: own
             .selinux
             .as_ref()
@@ -153,8 +156,8 @@ pub(super) fn container(
         supplemental_groups: supplemental_groups(pod),
         supplemental_groups_policy: groups_policy(pod),
         no_new_privs: security.allow_privilege_escalation == Some(false),
-        masked_paths: paths(&MASKED_PATHS),
-        readonly_paths: paths(&READONLY_PATHS),
+        masked_paths,
+        readonly_paths,
         seccomp: Some(seccomp),
         apparmor: apparmor.map(|wanted| profile(wanted, "")),
         apparmor_profile: apparmor.map(apparmor_name).unwrap_or_default(),

@@ -126,21 +126,77 @@ fn an_ephemeral_container_sees_the_processes_of_its_target() {
         let pod = pod(&spec);
         let text = r#"{"name": "debug", "image": "a", "targetContainerName": "main"}"#;
         let (debug, _) = ephemeral_container(text, &pod).unwrap();
-        let inputs = ContainerInputs {
-            restart_count: 0,
-            image_id: String::new(),
-            image_user: ImageUser::default(),
-            env: Vec::new(),
-            mounts: Vec::new(),
-            resources: v1::LinuxContainerResources::default(),
-            seccomp_default: false,
-            seccomp_root: String::new(),
-            target,
-            users: None,
-        };
+        let inputs = ContainerInputs { target, ..inputs() };
         let config = container_config(&pod, &debug.container, inputs);
         let security = config.linux.unwrap().security_context.unwrap();
         let options = security.namespace_options.unwrap();
         assert_eq!((options.pid(), &*options.target_id), (pid, id), "{fields}");
     }
+}
+
+/// Inputs of a node that adds nothing.
+fn inputs() -> ContainerInputs {
+    ContainerInputs {
+        restart_count: 0,
+        image_id: String::new(),
+        image_user: ImageUser::default(),
+        env: Vec::new(),
+        mounts: Vec::new(),
+        resources: v1::LinuxContainerResources::default(),
+        seccomp_default: false,
+        seccomp_root: String::new(),
+        target: None,
+        users: None,
+        thermal_throttle: Vec::new(),
+    }
+}
+
+/// What moby and the kubelet 1.36 hide, and what they make read-only.
+#[test]
+fn kernel_interfaces_are_masked_as_the_kubelet_masks_them() {
+    let throttle = [0, 1].map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle"));
+    let of = |context: Value, own_users: bool| {
+        let container = json!({"name": "main", "image": "a", "securityContext": context});
+        let pod = pod(&json!({"hostUsers": !own_users, "containers": [container]}));
+        let inputs = ContainerInputs {
+            thermal_throttle: throttle.to_vec(),
+            ..inputs()
+        };
+        let config = container_config(&pod, &pod.spec.containers[0], inputs);
+        let security = config.linux.unwrap().security_context.unwrap();
+        (security.masked_paths, security.readonly_paths)
+    };
+    let (masked, readonly) = of(json!({}), false);
+    assert_eq!(
+        masked,
+        [
+            "/proc/asound",
+            "/proc/acpi",
+            "/proc/interrupts",
+            "/proc/kcore",
+            "/proc/keys",
+            "/proc/latency_stats",
+            "/proc/timer_list",
+            "/proc/timer_stats",
+            "/proc/sched_debug",
+            "/proc/scsi",
+            "/sys/firmware",
+            "/sys/devices/virtual/powercap",
+            &throttle[0],
+            &throttle[1],
+        ]
+    );
+    assert_eq!(
+        readonly,
+        [
+            "/proc/bus",
+            "/proc/fs",
+            "/proc/irq",
+            "/proc/sys",
+            "/proc/sysrq-trigger",
+        ]
+    );
+    let nothing = (Vec::new(), Vec::new());
+    assert_eq!(of(json!({"privileged": true}), false), nothing);
+    assert_eq!(of(json!({"procMount": "Unmasked"}), true), nothing);
 }

@@ -59,6 +59,7 @@ pub(super) fn all(
         ("Ready", Some(ready)),
         ("ContainersReady", Some(containers_ready)),
         ("PodScheduled", Some(Said::yes())),
+        ("PodResizePending", resize_pending(snapshot, phase)),
         (
             crate::plan::ALL_RESTARTING,
             restarting::say(snapshot, actions, phase),
@@ -80,6 +81,17 @@ pub(super) fn all(
         });
     }
     conditions
+}
+
+/// A resize that is not made, of a pod that has not ended.
+fn resize_pending(snapshot: &PodSnapshot<'_>, phase: Phase) -> Option<Said> {
+    let why = snapshot.pod.resize_infeasible?;
+    let message = why.to_owned();
+    (!phase.is_terminal()).then_some(Said {
+        status: true,
+        reason: "Infeasible",
+        message,
+    })
 }
 
 /// Conditions that others set. The one that tells why a pod is ended comes last of them.

@@ -180,6 +180,8 @@ fn seen(
         restart_count: found.restart_count,
         state,
         last_state,
+        user: found.user.clone(),
+        recursive_read_only: found.recursive_read_only.clone(),
     }
 }
 
@@ -207,6 +209,8 @@ fn unseen(
                 default_waiting(snapshot, kind)
             },
             last_state: None,
+            user: None,
+            recursive_read_only: Vec::new(),
         };
     };
     let mut status = old.clone();

@@ -49,6 +49,8 @@ mod tests {
             restart_count: 0,
             state: ContainerState::Terminated(end.clone()),
             last_state: Some(end),
+            user: None,
+            recursive_read_only: Vec::new(),
         }
     }
 

@@ -57,7 +57,7 @@ pub(super) fn container(name: &str) -> Container {
     }
 }
 
-pub(super) fn pod(policy: RestartPolicy, init: &[&str], regular: &[&str]) -> Pod {
+pub(crate) fn pod(policy: RestartPolicy, init: &[&str], regular: &[&str]) -> Pod {
     Pod {
         uid: "u".into(),
         name: PodName::new("default", "p"),
@@ -75,6 +75,7 @@ pub(super) fn pod(policy: RestartPolicy, init: &[&str], regular: &[&str]) -> Pod
             ..PodSpec::default()
         },
         sandbox_definition: Some(DefinitionHash("v1:s".into())),
+        resize_infeasible: None,
         json: "{}".into(),
     }
 }
@@ -112,6 +113,8 @@ pub(super) fn found(name: &str, count: u32, phase: ContainerPhase) -> ObservedCo
         pre_stop: None,
         grace: None,
         ahead_of: None,
+        user: None,
+        recursive_read_only: Vec::new(),
         process: crate::Process::AsTold,
     }
 }
@@ -228,6 +231,7 @@ pub(super) fn short(plan: &PodPlan) -> Vec<String> {
                 format!("remove {}", ids.join(","))
             }
             RemoveSandboxes(ids) => format!("remove {}", join(ids)),
+            RemoveVolumes => "remove volumes".to_owned(),
             CleanUp => "clean up".to_owned(),
         })
         .collect()

@@ -1,6 +1,9 @@
 //! Readiness gates, conditions of others, generations.
 
-use rubelet_api::{pod::RestartPolicy::*, status::ConditionStatus};
+use rubelet_api::{
+    pod::{PodSource, RestartPolicy::*},
+    status::ConditionStatus,
+};
 
 use super::build::*;
 use crate::intents::ForeignCondition;
@@ -46,6 +49,28 @@ fn a_pod_is_ready_when_its_containers_are_and_all_gates_are_open() {
         ready(&mut node, "a=exit:1"),
         "-Ready ContainersNotReady containers with unready status: [a]"
     );
+}
+
+#[test]
+fn a_resize_that_is_not_made_is_a_condition_until_the_pod_has_ended() {
+    let mut pod = pod(Never, &[], &["a"]);
+    pod.source = PodSource::Api;
+    pod.resize_infeasible = Some("not here");
+    pod.generation = 3;
+    let mut node = Node::new();
+    node.in_sandbox(&pod, "a=run");
+    let status = node.status.take().unwrap();
+    let condition = status.condition("PodResizePending").unwrap();
+    assert!(condition.status.is_true());
+    assert_eq!(
+        (&*condition.reason, &*condition.message),
+        ("Infeasible", "not here")
+    );
+    assert_eq!(condition.observed_generation, 3);
+    node.in_sandbox(&pod, "a=exit:0");
+    let status = node.status.take().unwrap();
+    assert!(status.phase.is_terminal());
+    assert_eq!(status.condition("PodResizePending"), None);
 }
 
 #[test]

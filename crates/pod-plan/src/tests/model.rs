@@ -7,7 +7,7 @@ use rubelet_api::pod::{Pod, RestartPolicy};
 use super::build::*;
 use crate::{
     History, Intents, ObservedContainer, ObservedPod, Outcome, PlanSettings, PodPlan, PodSnapshot,
-    ProbeKind, ProbeOutcomes, Step, Target,
+    ProbeKind, ProbeOutcomes, Step, Target, VolumeState,
     observed::{ContainerPhase, Exit},
     plan,
 };
@@ -180,6 +180,7 @@ impl Model {
                     .sandboxes
                     .retain(|found| !ids.contains(&found.id));
             }
+            Step::RemoveVolumes => self.history.volumes = VolumeState::Removed,
             Step::CleanUp => {}
         }
         self.observed.sort();

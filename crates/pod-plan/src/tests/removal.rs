@@ -92,7 +92,7 @@ fn a_pod_past_its_deadline_fails_and_is_stopped() {
         vec![found("a", 0, exited(143))],
     );
     let plan = node.plan(&pod, &gone, 61);
-    assert_eq!(short(&plan), [""; 0]);
+    assert_eq!(short(&plan), ["remove volumes"]);
     assert_eq!(
         (plan.status.phase.as_str(), &*plan.status.reason),
         ("Failed", "DeadlineExceeded")

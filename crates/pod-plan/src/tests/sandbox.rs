@@ -99,7 +99,7 @@ fn a_pod_that_never_restarts_gets_no_second_sandbox_once_a_container_was_made() 
         vec![found("a", 0, exited(1))],
     );
     let plan = Node::new().plan(&pod, &observed, 100);
-    assert_eq!(short(&plan), [""; 0]);
+    assert_eq!(short(&plan), ["remove volumes"]);
     assert_eq!(said(&plan.status), "Failed a:Error(1)");
     let plan = Node::new().plan(&pod, &seen(vec![sandbox(&pod, 0, false)], vec![]), 100);
     assert_eq!(short(&plan), ["stop s0", "sandbox 1"]);
@@ -116,7 +116,7 @@ fn a_pod_whose_containers_all_succeeded_gets_no_second_sandbox() {
     );
     assert_eq!(
         (short(&plan), plan.status.phase.as_str()),
-        (vec![], "Succeeded")
+        (vec!["remove volumes".to_owned()], "Succeeded")
     );
     let plan = Node::new().plan(
         &pod,

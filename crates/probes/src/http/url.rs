@@ -3,6 +3,7 @@
 use std::fmt;
 
 use http::uri::Authority;
+use rubelet_base::url_path::without_dots;
 
 use super::escape;
 use crate::words;
@@ -198,27 +199,6 @@ fn host_and_port<'a>(authority: &'a str, scheme: &str) -> Result<(&'a str, u16),
         return Err("invalid character in host name");
     }
     Ok((host, port))
-}
-
-/// RFC 3986, section 5.2.4.
-fn without_dots(path: &str) -> String {
-    let mut kept: Vec<&str> = Vec::new();
-    let mut segments = path.strip_prefix('/').unwrap_or(path).split('/').peekable();
-    while let Some(segment) = segments.next() {
-        let is_last = segments.peek().is_none();
-        match segment {
-            "." | ".." => {
-                if segment == ".." {
-                    kept.pop();
-                }
-                if is_last {
-                    kept.push("");
-                }
-            }
-            other => kept.push(other),
-        }
-    }
-    format!("/{}", kept.join("/"))
 }
 
 #[cfg(test)]

@@ -43,20 +43,28 @@ struct Report<'a> {
     problems: Vec<(&'a str, &'a str)>,
     /// About all pods, in words.
     pods: Vec<&'a str>,
+    /// What else an operator should know: a name and a line.
+    notices: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> Report<'a> {
     fn read(report: &'a str) -> Self {
-        let (mut problems, mut pods) = (Vec::new(), Vec::new());
+        let (mut problems, mut pods, mut notices) = (Vec::new(), Vec::new(), Vec::new());
         for line in report.lines() {
             let failed = line.strip_prefix("[-]");
             if let Some(problem) = failed.and_then(|line| line.split_once(" failed: ")) {
                 problems.push(problem);
+            } else if let Some(notice) = line.strip_prefix("[i]") {
+                notices.extend(notice.split_once(": "));
             } else if !line.starts_with("[+]") && !line.starts_with("readyz check ") {
                 pods.push(line);
             }
         }
-        Self { problems, pods }
+        Self {
+            problems,
+            pods,
+            notices,
+        }
     }
 
     fn lines(&self) -> String {
@@ -72,6 +80,9 @@ impl<'a> Report<'a> {
         for pods in &self.pods {
             text.push_str(&format!("pods: {pods}\n"));
         }
+        for (name, notice) in &self.notices {
+            text.push_str(&format!("{name}: {notice}\n"));
+        }
         text
     }
 
@@ -82,6 +93,7 @@ impl<'a> Report<'a> {
             "ready": ready,
             "problems": self.problems.iter().map(problem).collect::<Vec<_>>(),
             "pods": self.pods.join("\n"),
+            "notices": self.notices.iter().map(problem).collect::<Vec<_>>(),
         })
     }
 }
@@ -95,6 +107,15 @@ mod tests {
         let well = "[+]ping ok\n[+]node ok\n3/4 pods ready\nreadyz check passed\n";
         let lines = |report| Report::read(report).lines();
         assert_eq!(lines(well), "ready: yes\npods: 3/4 pods ready\n");
+        let unread = "[+]node ok\n3/4 pods ready\n\
+                      [i]unread: nodes a: spec.taints: expected a list, found the number 7; cannot \
+                      be read since 2026-03-01T10:00:00Z\nreadyz check passed\n";
+        assert_eq!(
+            lines(unread),
+            "ready: yes\npods: 3/4 pods ready\n\
+             unread: nodes a: spec.taints: expected a list, found the number 7; cannot be read \
+             since 2026-03-01T10:00:00Z\n"
+        );
         let waits = "[+]ping ok\n[-]node failed: waiting for the API server: no route\n\
                      0/0 pods ready, API server: no route\nreadyz check failed\n";
         assert_eq!(
@@ -102,6 +123,13 @@ mod tests {
             "ready: no\nnode: waiting for the API server: no route\n\
              pods: 0/0 pods ready, API server: no route\n"
         );
+        let noticed = "3/4 pods ready\n[i]refused connections: 2 readwrite source\n";
+        assert_eq!(
+            lines(noticed),
+            "ready: yes\npods: 3/4 pods ready\nrefused connections: 2 readwrite source\n"
+        );
+        let document = Report::read(noticed).document("v1", true);
+        assert_eq!(document["notices"][0]["name"], "refused connections");
         let document = Report::read(waits).document("v1", false);
         assert_eq!(document["problems"][0]["name"], "node");
         assert_eq!(document["pods"], "0/0 pods ready, API server: no route");

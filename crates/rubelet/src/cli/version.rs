@@ -3,6 +3,8 @@
 use rubelet_server::{KUBERNETES_MAJOR, KUBERNETES_MINOR};
 use serde_json::{Value, json};
 
+use crate::build_info;
+
 use super::{
     agent::{Agent, CallError},
     failure::Failure,
@@ -30,19 +32,18 @@ pub(super) async fn run(
         Err(CallError::Away(_)) => Value::Null,
         Err(error) => return Err(error.into()),
     };
-    let own = env!("CARGO_PKG_VERSION");
     let kubernetes = format!("v{KUBERNETES_MAJOR}.{KUBERNETES_MINOR}");
     if let Some(output) = args.output {
-        let versions = json!({
-            "clientVersion": { "rubelet": own, "kubernetes": kubernetes },
-            "serverVersion": server,
-        });
+        let mut own = build_info::document();
+        own["kubernetes"] = kubernetes.into();
+        let versions = json!({ "clientVersion": own, "serverVersion": server });
         return terminal.print(output.of(&versions));
     }
     let agent = server["gitVersion"]
         .as_str()
         .unwrap_or("not running, or not reachable from here");
     terminal.print(format!(
-        "rubelet: {own}\nKubernetes API: {kubernetes}\nagent: {agent}\n"
+        "rubelet: {}\nKubernetes API: {kubernetes}\nagent: {agent}\n",
+        build_info::VERSION
     ))
 }

@@ -8,17 +8,29 @@ use std::{
 use rubelet_cri::{Changed, CriErrorKind};
 use rubelet_cri_grpc::CallObserver;
 use rubelet_kubelet::{metrics::NodeMetrics, pleg::PlegHandle};
+use tokio::sync::watch;
 
 /// Sees each call that ended.
 pub(super) struct Calls {
     metrics: Arc<NodeMetrics>,
     pleg: OnceLock<PlegHandle>,
+    images: watch::Sender<u64>,
 }
 
 impl Calls {
     pub(super) fn new(metrics: Arc<NodeMetrics>) -> Self {
         let pleg = OnceLock::new();
-        Self { metrics, pleg }
+        let images = watch::Sender::new(0);
+        Self {
+            metrics,
+            pleg,
+            images,
+        }
+    }
+
+    /// Counts the calls that changed which images the runtime has.
+    pub(super) fn image_changes(&self) -> watch::Receiver<u64> {
+        self.images.subscribe()
     }
 
     /// Late answers are told to this PLEG from now on; only the first one counts.
@@ -35,6 +47,10 @@ impl CallObserver for Calls {
         if is_other_way && outcome == Err(CriErrorKind::Unimplemented) {
             return;
         }
+        if outcome.is_ok() && matches!(call, "PullImage" | "RemoveImage") {
+            self.images
+                .send_modify(|count| *count = count.wrapping_add(1));
+        }
         self.metrics.runtime.call_ended(call, took, outcome.is_ok());
     }
 
@@ -48,6 +64,23 @@ impl CallObserver for Calls {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pulls_and_removals_tell_that_images_changed() {
+        let calls = Calls::new(NodeMetrics::new());
+        let mut changes = calls.image_changes();
+        let took = Duration::from_millis(1);
+        for (call, outcome, changed) in [
+            ("PullImage", Ok(()), true),
+            ("RemoveImage", Ok(()), true),
+            ("PullImage", Err(CriErrorKind::NotFound), false),
+            ("ListImages", Ok(()), false),
+        ] {
+            calls.call_ended(call, took, outcome);
+            assert_eq!(changes.has_changed().unwrap(), changed, "{call}");
+            changes.mark_unchanged();
+        }
+    }
 
     #[test]
     fn a_list_counts_once_whichever_way_it_is_made() {

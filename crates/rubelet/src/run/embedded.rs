@@ -6,9 +6,10 @@ pub(crate) mod serve;
 use std::{future::Future, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow};
+use rubelet_api::quantity::Quantity;
 use rubelet_base::cgroup::CgroupPath;
-use rubelet_cni::Cidr;
-use rubelet_config::EmbeddedRuntime as Options;
+use rubelet_cni::{Cidr, NetworkChoice};
+use rubelet_config::{EmbeddedRuntime as Options, Resolved};
 use rubelet_cri_grpc::serve_loading;
 use rubelet_runtime::{CgroupDriver, EmbeddedRuntime, RuntimeSettings};
 use rubelet_server::{UnixSocket, bind_unix};
@@ -18,6 +19,14 @@ pub(crate) use self::in_process::InProcess;
 
 /// A client that does not read its answers, or never closes, must not hold up the end.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
+
+/// The least bound of a container's log: two files, and one read of a container's output may become
+/// almost a MiB of entries.
+const LEAST_LOG: u64 = 2 << 20;
+
+/// The least bound where none is written: what the kubelet's defaults come to. With small files a
+/// container that says much in a short time would lose what a rotation of later would have kept.
+const LEAST_DEFAULT_LOG: u64 = 50 << 20;
 
 /// What stands in for the endpoint in the log and in messages.
 pub(crate) const ENDPOINT: &str = "embedded";
@@ -33,9 +42,15 @@ pub(crate) fn settings(options: &Options, cgroup_driver: &str) -> anyhow::Result
         .and_then(|shims| settings.set_cgroups(driver, &shims))
         .map_err(|error| anyhow!("rubelet.runtime.cgroup: {error}"))?;
     let network = &mut settings.network;
+    network.choice = match &*options.network {
+        "bridge" => NetworkChoice::Bridge,
+        "cni" => NetworkChoice::Cni,
+        _ => NetworkChoice::Any,
+    };
     network.cni_conf_dir = options.cni_conf_dir.clone().into();
     network.cni_bin_dirs = options.cni_bin_dirs.iter().map(Into::into).collect();
     network.bridge_name.clone_from(&options.bridge);
+    network.isolate_pods = options.isolate_pods;
     network.subnets = subnets("rubelet.runtime.bridgeSubnets", &options.bridge_subnets)?;
     network.masquerade_exempt = subnets(
         "rubelet.runtime.masqueradeExempt",
@@ -54,12 +69,57 @@ pub(crate) fn settings(options: &Options, cgroup_driver: &str) -> anyhow::Result
     Ok(settings)
 }
 
+/// Bounds the logs of containers as the configuration says.
+///
+/// # Errors
+/// A bound that is less than what one read of a container's output may become.
+pub(crate) fn bound_logs(
+    settings: &mut RuntimeSettings,
+    resolved: &Resolved,
+) -> anyhow::Result<()> {
+    let config = &resolved.config;
+    settings.max_log_bytes = log_bound(
+        &resolved.rubelet.runtime.container_log_max_total,
+        &config.container_log_max_size,
+        config.container_log_max_files,
+    )?;
+    Ok(())
+}
+
+/// In bytes; `total` is written for it, the others are for rotation.
+fn log_bound(total: &str, size: &str, files: i32) -> anyhow::Result<u64> {
+    const FIELD: &str = "rubelet.runtime.containerLogMaxTotal";
+    let bytes = |field: &str, text: &str| {
+        let parsed = Quantity::parse(text).map(Quantity::units);
+        parsed.map_err(|error| anyhow!("{field}: {text:?}: {error}"))
+    };
+    if total.is_empty() {
+        // No files and a size below 0 mean no rotation, and the more so a bound.
+        let files = u64::try_from(files).unwrap_or_default();
+        let rotated = bytes("containerLogMaxSize", size)?.saturating_mul(files);
+        return Ok(rotated.max(LEAST_DEFAULT_LOG));
+    }
+    match bytes(FIELD, total)? {
+        1..LEAST_LOG => Err(anyhow!("{FIELD}: must be 0 or at least 2Mi, is {total:?}")),
+        bytes => Ok(bytes),
+    }
+}
+
 fn subnets(field: &str, texts: &[String]) -> anyhow::Result<Vec<Cidr>> {
     let parse = |text: &String| {
         let parsed = text.parse();
         parsed.map_err(|error| anyhow!("{field}: {text:?} is no subnet: {error}"))
     };
     texts.iter().map(parse).collect()
+}
+
+/// A cluster brings its own network, often by a pod. Until that has written its configuration, pods that
+/// were put on the bridge would stay there, out of reach of the others: the node is not ready, as with
+/// other runtimes.
+pub(crate) fn wait_for_network(settings: &mut RuntimeSettings) {
+    if settings.network.choice == NetworkChoice::Any {
+        settings.network.choice = NetworkChoice::Cni;
+    }
 }
 
 /// Puts the pods of a node without a cluster into the node's pod CIDR, if it has one.
@@ -116,5 +176,28 @@ pub(crate) async fn serve_cri(
     tokio::select! {
         () = served => {}
         () = ended => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_are_bounded_unless_that_is_switched_off() {
+        const MIB: u64 = 1 << 20;
+        for (total, size, files, expected) in [
+            ("", "10Mi", 5, 50 * MIB),
+            ("", "1Ki", 2, 50 * MIB),
+            ("", "-1", 5, 50 * MIB),
+            ("", "100Mi", 7, 700 * MIB),
+            ("2Mi", "100Mi", 7, 2 * MIB),
+            ("0", "10Mi", 5, 0),
+        ] {
+            let bound = log_bound(total, size, files).unwrap();
+            assert_eq!(bound, expected, "{total:?} {size} {files}");
+        }
+        let error = log_bound("1Mi", "10Mi", 5).unwrap_err().to_string();
+        assert!(error.contains("at least 2Mi"), "{error}");
     }
 }

@@ -25,13 +25,16 @@ use rubelet_cluster::{
     mirror::{self, MirrorParts},
     node::{self as node_object, NodeHandle, NodeParts, NodeView},
     objects::{ClusterObjects, ObjectsParts},
-    source::{self, ApiPods, SourceParts, gate::Gate},
+    source::{
+        self, ApiPods, SourceParts,
+        gate::{Gate, Refresh},
+    },
     status::{self, StatusContext, StatusParts},
 };
 use rubelet_config::{Flags, Resolved};
 use rubelet_cri::{ImageService, RuntimeService};
 use rubelet_kube::{
-    Client, ClientOptions,
+    Client, ClientOptions, UnreadObjects,
     certificates::{ClientCertificate, ClientSetup, Hooks, Notice},
 };
 use rubelet_kubelet::{
@@ -43,7 +46,12 @@ use rubelet_sources::desired::Desired;
 use tokio::{sync::watch, task::JoinSet};
 
 use self::late::LateObjects;
-use super::{node::Node, notify::ClusterTrouble, observe::CountRequests, port::Port};
+use super::{
+    node::{FollowedIps, Node},
+    notify::ClusterTrouble,
+    observe::CountRequests,
+    port::Port,
+};
 
 /// Where the kubelet has the client certificate, and what it is called in messages.
 const CERTIFICATE: &str = "client certificate";
@@ -60,6 +68,10 @@ pub(super) struct Cluster {
     desired: watch::Sender<Arc<Desired>>,
     /// Why the API server can't be used, in one line.
     problem: watch::Sender<Option<String>>,
+    /// What is wrong with the node object, in one line.
+    node_problem: watch::Sender<Option<String>>,
+    /// What can't be read of the API server's objects, once there is a client.
+    unread: Arc<OnceLock<UnreadObjects>>,
     node: Arc<OnceLock<NodeHandle>>,
     certificate: ClientCertificate,
     notice: Notice,
@@ -79,6 +91,8 @@ pub(super) struct RunParts {
     pub(super) intents: IntentBoard,
     pub(super) runtime: Arc<dyn RuntimeService>,
     pub(super) images: Arc<dyn ImageService>,
+    /// Counts what changed the images.
+    pub(super) image_changes: watch::Receiver<u64>,
     pub(super) runtime_state: watch::Receiver<RuntimeState>,
     pub(super) problems: Arc<dyn Fn() -> Option<String> + Send + Sync>,
     pub(super) metrics: Arc<NodeMetrics>,
@@ -136,12 +150,23 @@ impl Cluster {
                 message: rejection.message,
             }),
         };
+        let seen = Arc::clone(&handle);
+        let refresh: Refresh = Box::new(move || {
+            let node = seen.get().cloned();
+            Box::pin(async move {
+                if let Some(node) = node {
+                    node.refresh().await;
+                }
+            })
+        });
         Ok(Self {
-            gate: Arc::new(Gate::new(Arc::clone(&api), Box::new(admission))),
+            gate: Arc::new(Gate::new(Arc::clone(&api), Box::new(admission)).with_refresh(refresh)),
             api,
             objects: Arc::new(LateObjects::default()),
             desired: watch::Sender::new(source::unknown()),
             problem: watch::Sender::new(None),
+            node_problem: watch::Sender::new(None),
+            unread: Arc::default(),
             node: handle,
             certificate,
             notice,
@@ -162,6 +187,8 @@ impl Cluster {
         ClusterTrouble {
             api_server: self.problem.subscribe(),
             certificate: self.notice.subscribe(),
+            node: self.node_problem.subscribe(),
+            unread: Arc::clone(&self.unread),
         }
     }
 
@@ -184,6 +211,8 @@ impl Cluster {
         self.problem.send_replace(None);
         let client = Client::new(config, self.options.clone())
             .map_err(|error| anyhow!("--kubeconfig: {}", ErrorChain(&error)))?;
+        // Set once: this runs once.
+        let _ = self.unread.set(client.unread().clone());
         let mut tasks = JoinSet::new();
         let objects = self.objects(&client, &parts, &resolved, &mut tasks);
         let node = self.node(&client, &parts, &resolved, &mut tasks);
@@ -217,6 +246,7 @@ impl Cluster {
             client: client.clone(),
             clock: parts.clock.clone(),
             folder: self.kept.join("objects"),
+            secrets: settings::secrets_at_rest(resolved, &parts.node),
             detection: settings::detection(config),
             ttl: Arc::new(ttl),
             sync_frequency: config.sync_frequency,
@@ -245,6 +275,7 @@ impl Cluster {
             runtime: parts.runtime_state.clone(),
             images,
             problems: Arc::clone(&parts.problems),
+            problem: self.node_problem.clone(),
             recorder: parts.recorder.clone(),
             clock: parts.clock.clone(),
             root: parts.root.clone(),
@@ -255,16 +286,12 @@ impl Cluster {
         // Set once: this runs once.
         let _ = self.node.set(handle.clone());
         tasks.spawn(run);
-        let (pulls, pulled) = watch::channel(0);
         let (service, runtime) = (Arc::clone(&parts.images), parts.runtime_state.clone());
+        let changes = parts.image_changes.clone();
         let max = self.settings.max_images;
-        tasks.spawn(async move {
-            let _pulls = pulls;
-            forever(node_object::follow_images(
-                service, runtime, pulled, max, told,
-            ))
-            .await;
-        });
+        tasks.spawn(forever(node_object::follow_images(
+            service, runtime, changes, max, told,
+        )));
         let runtime = Arc::clone(&parts.runtime);
         tasks.spawn(forever(node_object::forward_pod_cidrs(
             runtime,
@@ -295,13 +322,14 @@ impl Cluster {
             desired: self.desired.clone(),
         }));
         let context = StatusContext {
-            host_ips: Arc::clone(&parts.node.ips),
+            host_ips: parts.node.ips.subscribe().now(),
             runtime: "".into(),
         };
         let (context, follow) = watch::channel(context);
         tasks.spawn(surroundings(
             parts.runtime_state.clone(),
             node.own.clone(),
+            parts.node.ips.clone(),
             context,
         ));
         tasks.spawn(status::run(StatusParts {
@@ -379,11 +407,14 @@ async fn tell(
 async fn surroundings(
     mut runtime: watch::Receiver<RuntimeState>,
     mut node: watch::Receiver<Arc<NodeView>>,
+    followed: FollowedIps,
     context: watch::Sender<StatusContext>,
 ) {
     loop {
         let name = Arc::clone(&runtime.borrow_and_update().name);
         let ips = internal_ips(&node.borrow_and_update());
+        // Pods have the addresses that the node object has.
+        followed.tell(&ips);
         context.send_if_modified(|context| {
             let before = context.clone();
             context.runtime = name;

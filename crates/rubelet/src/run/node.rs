@@ -1,43 +1,35 @@
 //! What this machine is.
 
-use std::{
-    fs,
-    net::{IpAddr, Ipv4Addr},
-    path::Path,
-    sync::Arc,
-};
+mod ips;
+
+use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context as _, bail};
 use rubelet_api::parse::is_node_name;
 use rubelet_config::{Flags, Resolved};
-use rubelet_host::{CgroupFs, Machine, address};
+use rubelet_host::{CgroupFs, Machine};
 use tracing::{info, warn};
+
+pub(crate) use self::ips::FollowedIps;
 
 /// The machine as a node.
 pub(super) struct Node {
     pub(super) name: Arc<str>,
-    pub(super) ips: Arc<[IpAddr]>,
+    pub(super) ips: FollowedIps,
     pub(super) machine: Machine,
     pub(super) cgroups: CgroupFs,
 }
 
 impl Node {
-    /// Looks at the machine, once.
+    /// Looks at the machine, once. Only its addresses are followed.
     pub(super) fn look(flags: &Flags, _: &Resolved) -> anyhow::Result<Self> {
         let machine = Machine::read(Path::new("/")).context("cannot tell what this machine is")?;
         let cgroups =
             CgroupFs::detect(Path::new("/sys/fs/cgroup")).context("cannot tell the cgroups")?;
         let name = name(flags.hostname_override(), &machine.hostname)?;
-        let mut ips = flags.node_ips();
-        if ips.is_empty() {
-            ips = address::outward();
-        }
-        if ips.is_empty() {
-            ips.push(Ipv4Addr::LOCALHOST.into());
-        }
         Ok(Self {
             name: name.into(),
-            ips: ips.into(),
+            ips: FollowedIps::look(flags.node_ips()),
             machine,
             cgroups,
         })

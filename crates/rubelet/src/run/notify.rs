@@ -1,8 +1,12 @@
 //! What systemd is told: ready, the state in words, and that the loops still go round.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
-use rubelet_api::status::Phase;
+use rubelet_api::{status::Phase, wire::seconds};
+use rubelet_kube::{UnreadObject, UnreadObjects};
 use rubelet_kubelet::{heartbeat::Heartbeat, pod_task::PodBoard, runtime_state::RuntimeState};
 use sd_notify::NotifyState;
 use tokio::{sync::watch, time::sleep};
@@ -18,6 +22,10 @@ pub(crate) struct ClusterTrouble {
     pub(crate) api_server: watch::Receiver<Option<String>>,
     /// What the renewal of the node's certificate waits for, or why it fails.
     pub(crate) certificate: watch::Receiver<Option<String>>,
+    /// What is wrong with the node object.
+    pub(crate) node: watch::Receiver<Option<String>>,
+    /// What can't be read of the API server's objects, once there is a way to it.
+    pub(crate) unread: Arc<OnceLock<UnreadObjects>>,
 }
 
 impl ClusterTrouble {
@@ -26,7 +34,29 @@ impl ClusterTrouble {
         Self {
             api_server: watch::channel(None).1,
             certificate: watch::channel(None).1,
+            node: watch::channel(None).1,
+            unread: Arc::default(),
         }
+    }
+
+    /// The fields of the API server's objects that can't be read, each in one line.
+    pub(crate) fn unread(&self) -> Vec<String> {
+        let objects = self.unread.get().map(UnreadObjects::list);
+        let mut lines = Vec::new();
+        for UnreadObject {
+            object,
+            fields,
+            since,
+        } in objects.unwrap_or_default()
+        {
+            let since = seconds(since);
+            lines.extend(fields.iter().map(|field| {
+                let line = format!("{object}: {field}; cannot be read since {since}");
+                // Names are the server's, and so may be anything.
+                line.replace(char::is_control, "?")
+            }));
+        }
+        lines
     }
 
     /// Ends when something changes that [`Self::line`] has not told; never on a lone node.
@@ -34,6 +64,7 @@ impl ClusterTrouble {
         tokio::select! {
             Ok(()) = self.api_server.changed() => {}
             Ok(()) = self.certificate.changed() => {}
+            Ok(()) = self.node.changed() => {}
             else => std::future::pending().await,
         }
     }
@@ -41,6 +72,7 @@ impl ClusterTrouble {
     fn seen(&mut self) {
         self.api_server.mark_unchanged();
         self.certificate.mark_unchanged();
+        self.node.mark_unchanged();
     }
 
     /// In one line, to be put behind another; empty if all is well.
@@ -52,7 +84,8 @@ impl ClusterTrouble {
         let part = |name: &str, problem: Option<String>| {
             problem.map_or(String::new(), |problem| format!(", {name}: {problem}"))
         };
-        part("API server", api_server) + &part("certificate", certificate)
+        let node = self.node.borrow().clone();
+        part("API server", api_server) + &part("certificate", certificate) + &part("node", node)
     }
 }
 

@@ -4,7 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use rubelet_cluster::status::StatusMetrics;
 use rubelet_kubelet::metrics::{HttpLabels, NodeMetrics};
-use rubelet_server::secure::{RequestLabels, RequestObserver};
+use rubelet_server::{
+    ConnectionObserver, RefusalReason,
+    audit::AuditObserver,
+    secure::{RequestLabels, RequestObserver},
+};
 
 /// Counts into the node's numbers.
 pub(super) struct CountRequests(Arc<NodeMetrics>);
@@ -21,6 +25,22 @@ fn labels(labels: &RequestLabels) -> HttpLabels {
         path: labels.path,
         server_type: labels.server_type,
         long_running: labels.long_running,
+    }
+}
+
+impl ConnectionObserver for CountRequests {
+    fn refused(&self, listener: &'static str, reason: RefusalReason) {
+        self.0.http.connection_refused(listener, reason.as_str());
+    }
+}
+
+impl AuditObserver for CountRequests {
+    fn written(&self, events: u64) {
+        self.0.http.audit_written(events);
+    }
+
+    fn dropped(&self, reason: &'static str, events: u64) {
+        self.0.http.audit_dropped(reason, events);
     }
 }
 

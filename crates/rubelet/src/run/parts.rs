@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
-use rubelet_config::{Flags, Resolved};
+use rubelet_config::{Flags, KubeletConfiguration, Resolved};
 use rubelet_cri::{ImageService, RuntimeService};
 use rubelet_cri_grpc::{CriClient, Timeouts};
 use rubelet_kubelet::{
@@ -17,6 +17,7 @@ use rubelet_kubelet::{
     clock::Clock,
     cluster_view::{ClusterView, NoCluster},
     host::{HostSettings, LocalHost, SwapBehavior},
+    image_access::ImageAccess,
     images::PullParallelism,
     intents::IntentBoard,
     keyring::NodeLogins,
@@ -27,13 +28,14 @@ use rubelet_kubelet::{
     processes::{HostProcesses, Processes},
     records::RecordWriter,
 };
-use rubelet_pod_plan::PlanSettings;
+use rubelet_pod_plan::{PlanSettings, image_access::VerificationPolicy};
 use rubelet_probes::Prober;
 use rubelet_runtime::EmbeddedRuntime;
 use rubelet_server::UnixSocket;
 use rubelet_server::{KUBERNETES_MAJOR, KUBERNETES_MINOR};
 
 use super::{
+    allocatable,
     calls::Calls,
     embedded::{self, InProcess},
     node::Node,
@@ -100,9 +102,11 @@ pub(super) struct Surroundings {
 
 impl Surroundings {
     /// A node that is part of no cluster.
-    pub(super) fn alone() -> Self {
+    pub(super) fn alone(config: &KubeletConfiguration) -> Self {
         Self {
-            cluster: Arc::new(NoCluster),
+            cluster: Arc::new(NoCluster {
+                allowed_unsafe_sysctls: config.allowed_unsafe_sysctls.clone(),
+            }),
             objects: Arc::new(NoObjects),
         }
     }
@@ -115,13 +119,17 @@ pub(super) fn host(
     node: &Node,
 ) -> anyhow::Result<Arc<dyn PodHost>> {
     let config = &resolved.config;
+    let disk = rubelet_host::usage::file_system(Path::new(flags.root_dir()));
+    let disk = disk.ok().map(|disk| disk.bytes.capacity);
+    let allocatable = allocatable::allocatable(config, &node.machine, disk)?;
     let host = LocalHost::new(HostSettings {
         root: flags.root_dir().into(),
         pod_logs: config.pod_logs_dir.clone().into(),
         container_logs: "/var/log/containers".into(),
         node_name: Arc::clone(&node.name),
-        node_ips: Arc::clone(&node.ips),
+        node_ips: node.ips.subscribe(),
         machine: node.machine.clone(),
+        allocatable,
         cgroups: node.cgroups.clone(),
         cgroup_root: config.cgroup_root.clone(),
         cgroups_per_qos: config.cgroups_per_qos,
@@ -235,6 +243,15 @@ pub(super) fn agent(
         };
         count.try_into().unwrap_or(usize::MAX)
     };
+    let policy = VerificationPolicy::parse(
+        &config.image_pull_credentials_verification_policy,
+        &config.preloaded_images_verification_allowlist,
+    );
+    let is_on = resolved.gates.enabled("KubeletEnsureSecretPulledImages");
+    let image_access = match policy.filter(|_| is_on) {
+        Some(policy) => ImageAccess::new(root, policy, clock.clone()),
+        None => ImageAccess::unchecked(),
+    };
     AgentParts {
         runtime: services.runtime,
         images: services.images,
@@ -247,14 +264,16 @@ pub(super) fn agent(
         cluster: surroundings.cluster,
         objects: surroundings.objects,
         logins: NodeLogins::of_kubelet(root, std::env::home_dir().as_deref()),
+        image_access,
         metrics,
         net: Arc::new(Prober::new(&format!(
             "{KUBERNETES_MAJOR}.{KUBERNETES_MINOR}"
         ))),
         node_name: Arc::clone(&node.name),
+        node_ips: node.ips.subscribe(),
         plan: PlanSettings {
             crash_backoff_max: config.crash_loop_back_off.max_container_restart_period,
-            node_ips: node.ips.iter().map(|ip| ip.to_string().into()).collect(),
+            ..PlanSettings::default()
         },
         pleg: PlegSettings {
             relist_period: resolved.rubelet.relist_period,

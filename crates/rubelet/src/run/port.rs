@@ -21,6 +21,7 @@ use rubelet_kube::{
 use rubelet_kubelet::{clock::Clock, metrics::NodeMetrics};
 use rubelet_server::{
     NodeView,
+    audit::AuditLog,
     secure::{
         Access, AlwaysAllow, Authenticator, Authorizer, ClientCa, EndpointOptions, SecureParts,
         TlsSettings, bind_port, serve_secure,
@@ -38,6 +39,7 @@ pub(super) struct Port {
     client_ca: Option<Arc<ClientCa>>,
     view: Arc<dyn NodeView>,
     metrics: Arc<NodeMetrics>,
+    audit: Option<Arc<AuditLog>>,
     node_name: Arc<str>,
     stopped: watch::Receiver<bool>,
 }
@@ -88,6 +90,7 @@ impl OpenPort {
         self,
         view: Arc<dyn NodeView>,
         metrics: Arc<NodeMetrics>,
+        audit: Option<Arc<AuditLog>>,
         node: &Node,
         stopped: watch::Receiver<bool>,
     ) -> Port {
@@ -97,6 +100,7 @@ impl OpenPort {
             client_ca: self.client_ca,
             view,
             metrics,
+            audit,
             node_name: Arc::clone(&node.name),
             stopped,
         }
@@ -247,6 +251,7 @@ impl Port {
                 split_log_streams: resolved.gates.enabled("PodLogsQuerySplitStreams"),
             },
             observer: Arc::new(CountRequests::new(self.metrics)),
+            audit: self.audit,
         };
         if let Ok(address) = self.listener.local_addr() {
             info!(%address, "The kubelet's API is served");

@@ -7,7 +7,9 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use rubelet_api::wire::{WireContext, pod_json};
-use rubelet_kubelet::{intents::IntentBoard, pod_task::PodEntry, runtime_state::RuntimeState};
+use rubelet_kubelet::{
+    intents::IntentBoard, node_ips::NodeIps, pod_task::PodEntry, runtime_state::RuntimeState,
+};
 use rubelet_pod_plan::Intents;
 use rubelet_server::{Object, table::NEXT_TRY_ANNOTATION};
 use serde_json::Value;
@@ -17,7 +19,7 @@ pub(super) use self::next_try::next_tries;
 
 /// What a pod is drawn with beside what is known of itself.
 pub(super) struct Surroundings {
-    pub(super) node_ips: Arc<[IpAddr]>,
+    pub(super) node_ips: NodeIps,
     pub(super) intents: IntentBoard,
     pub(super) runtime: watch::Receiver<RuntimeState>,
 }
@@ -31,7 +33,7 @@ pub(super) fn object(entry: Arc<PodEntry>, surroundings: Arc<Surroundings>) -> O
         draw(
             &entry,
             &intents.unwrap_or_default(),
-            &surroundings.node_ips,
+            &surroundings.node_ips.now(),
             &runtime,
         )
     })

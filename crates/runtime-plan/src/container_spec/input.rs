@@ -34,6 +34,9 @@ pub struct SpecInput<'a> {
     pub files: PodFiles<'a>,
     /// What was found for each of `container.mounts`, in the same order.
     pub sources: &'a [MountSource],
+    /// The image's volumes: where [`crate::image_volumes::placed`] puts them, and the directory that
+    /// was made for each.
+    pub image_volumes: &'a [ImageVolume],
     /// What was found at each `container.devices[n].host_path`, in the same order: one node, or all
     /// those below a folder.
     pub devices: &'a [Vec<HostDevice>],
@@ -43,6 +46,9 @@ pub struct SpecInput<'a> {
     pub seccomp_profile: Option<&'a str>,
     /// AppArmor profiles loaded into the kernel.
     pub apparmor_profiles: &'a [String],
+    /// Whether the runtime's own AppArmor profile, as it is loaded, denies the address families that
+    /// the default filter of system calls denies.
+    pub apparmor_denies_families: bool,
 }
 
 /// Files of a pod that its containers get, on the host.
@@ -96,6 +102,15 @@ pub struct MountSource {
     /// Folders of the layers of the image that is mounted, the topmost first; empty for a path of the
     /// host.
     pub layers: Vec<PathBuf>,
+}
+
+/// A volume that the image declares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageVolume {
+    /// Where it is mounted: absolute, without symbolic links in the image.
+    pub destination: PathBuf,
+    /// The runtime's own directory on the host, filled from the image.
+    pub source: PathBuf,
 }
 
 /// How mount events spread from a mount.

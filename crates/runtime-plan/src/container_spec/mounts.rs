@@ -40,9 +40,7 @@ pub(super) fn mounts(
         wanted.push(mount);
     }
     let asked = wanted.len();
-    for mount in
-        standard::of_pod(input, security).chain(standard::volumes_of_image(input, security))
-    {
+    for mount in standard::of_pod(input, security).chain(standard::volumes_of_image(input)) {
         if !wanted[..asked]
             .iter()
             .any(|own| own.destination == mount.destination)
@@ -71,7 +69,7 @@ pub(super) fn mounts(
 }
 
 /// The path without `.`, `..` and doubled slashes, by its text alone.
-fn clean(path: &Path) -> PathBuf {
+pub(crate) fn clean(path: &Path) -> PathBuf {
     let mut cleaned = PathBuf::from("/");
     for component in path.components() {
         match component {

@@ -41,6 +41,8 @@ pub(super) fn process(
         env: env(input)?,
         cwd: cwd.into(),
         capabilities: Some(capability::container(security, input.host.capabilities)?),
+        // CRI has no field for them. containerd takes its defaults away, too (`Rlimits = nil`): limits are
+        // those of whoever started the runtime.
         rlimits: Vec::new(),
         no_new_privileges: security.no_new_privs,
         apparmor_profile: profile::apparmor(security, input.host, input.apparmor_profiles)?,

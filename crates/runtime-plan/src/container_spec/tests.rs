@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rubelet_oci::{DeviceKind, SELF_BIND, image::ImageConfig};
+use rubelet_oci::{DeviceKind, NO_SYMLINKS, image::ImageConfig};
 
 use super::*;
 use crate::{
@@ -19,6 +19,7 @@ struct Asked {
     host: HostFacts,
     namespaces: Namespaces,
     sources: Vec<MountSource>,
+    image_volumes: Vec<ImageVolume>,
     devices: Vec<Vec<HostDevice>>,
     host_devices: Vec<HostDevice>,
     profile: Option<&'static str>,
@@ -57,6 +58,7 @@ impl Asked {
                 user: Placement::Host,
             },
             sources: Vec::new(),
+            image_volumes: Vec::new(),
             devices: Vec::new(),
             host_devices: Vec::new(),
             profile: None,
@@ -112,10 +114,12 @@ impl Asked {
                 hosts: None,
             },
             sources: &self.sources,
+            image_volumes: &self.image_volumes,
             devices: &self.devices,
             host_devices: &self.host_devices,
             seccomp_profile: self.profile,
             apparmor_profiles: &[],
+            apparmor_denies_families: false,
         });
         Ok(built?.whole(self.host.arch))
     }
@@ -435,23 +439,29 @@ fn a_folder_of_devices_keeps_its_shape_and_each_gets_its_rule() {
 }
 
 #[test]
-fn volumes_of_an_image_stay_writable_on_a_read_only_root() {
+fn volumes_of_an_image_are_directories_of_the_runtime() {
     let mut asked = Asked::new();
-    asked.image.volumes = [("/data".to_owned(), rubelet_oci::image::Empty)].into();
+    asked.image_volumes = vec![ImageVolume {
+        destination: "/data".into(),
+        source: "/store/volumes/0".into(),
+    }];
+    for readonly in [false, true] {
+        asked.security().readonly_rootfs = readonly;
+        let spec = asked.build().unwrap();
+        let data = at(&spec, "/data");
+        assert_eq!(data.source, Path::new("/store/volumes/0"));
+        assert_eq!(data.options, ["rbind", "rprivate", "rw", NO_SYMLINKS]);
+        let mut for_other = spec;
+        for_other.root.path = "/bundle/rootfs".into();
+        for_other_runtime(&mut for_other);
+        let data = at(&for_other, "/data");
+        assert_eq!(data.source, Path::new("/store/volumes/0"));
+        assert_eq!(data.options, ["rbind", "rprivate", "rw"]);
+    }
     let spec = asked.build().unwrap();
-    assert!(!spec.mounts.iter().any(|mount| mount.has(SELF_BIND)));
-    asked.security().readonly_rootfs = true;
-    let spec = asked.build().unwrap();
-    assert!(spec.root.readonly && at(&spec, "/data").has(SELF_BIND));
     assert!(at(&spec, "/etc/hostname").has("ro") && at(&spec, "/dev/shm").has("rw"));
-    let mut for_other = spec;
-    for_other.root.path = "/bundle/rootfs".into();
-    for_other_runtime(&mut for_other);
-    let data = at(&for_other, "/data");
-    assert_eq!(data.source, Path::new("/bundle/rootfs/data"));
-    assert_eq!(data.options, ["rbind", "rprivate", "rw"]);
     asked.mount(plain("/data"), Propagation::Private);
-    assert!(!at(&asked.build().unwrap(), "/data").has(SELF_BIND));
+    assert!(!at(&asked.build().unwrap(), "/data").has(NO_SYMLINKS));
 }
 
 #[test]

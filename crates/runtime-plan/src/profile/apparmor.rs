@@ -75,6 +75,10 @@ pub fn apparmor_default_text() -> String {
     for rule in [
         "file",
         "network",
+        // The families that the default filter of system calls denies. That can't look into
+        // `socketcall` of 32-bit programs; this is asked wherever a socket is made.
+        "deny network alg",
+        "deny network vsock",
         "capability",
         "umount",
         "signal (receive) peer=unconfined",

@@ -117,6 +117,9 @@ fn only_parameters_of_the_pods_own_namespaces_are_set() {
         "net...x",
         "net.ipv4/../../kernel.panic",
         "kernel.shmmax/../panic",
+        "net/../kernel/core_pattern",
+        "net.//.kernel.core_pattern",
+        "net/./kernel",
     ] {
         assert!(with(sysctl(name, "1")).is_err(), "{name} was taken");
     }

@@ -103,6 +103,9 @@ const NEEDS: [(&str, &[&str]); 14] = [
 /// Calls that are opened for some arguments only.
 const SOME: [&str; 2] = ["personality", "socket"];
 
+/// One call for all that is done with sockets, of 32-bit x86 only.
+const SOCKETCALL: &str = "socketcall";
+
 /// Personalities that change nothing but names and the layout of memory: Linux, Linux with 32 bits,
 /// both with the release named as 2.6, and the question for the present one.
 const PERSONALITIES: [u64; 5] = [0, 0x8, 0x2_0000, 0x2_0008, 0xffff_ffff];
@@ -110,6 +113,19 @@ const PERSONALITIES: [u64; 5] = [0, 0x8, 0x2_0000, 0x2_0008, 0xffff_ffff];
 /// Flags of `clone` that make namespaces.
 const CLONE_NAMESPACES: u64 = 0x7e02_0000;
 const ENOSYS: u32 = 38;
+
+/// Whether 32-bit x86 programs may use `socketcall`.
+///
+/// It makes a socket of a family that is behind a pointer, where no filter can look. moby denied the
+/// call in 29.4.2, which broke the sockets of 32-bit programs that are linked with glibc, and left it
+/// to AppArmor since 29.4.3; containerd allows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Socketcall {
+    /// It is allowed, because something else denies the families that `socket` is filtered for.
+    Allowed,
+    /// It does not exist (`ENOSYS`), as on a kernel without it: the filter is all there is.
+    Absent,
+}
 
 /// Those of a bounding set on which the default profile depends: with the same ones it is the same.
 #[must_use]
@@ -119,7 +135,7 @@ pub fn deciding(capabilities: CapSet) -> CapSet {
 
 /// The default profile for a container with that bounding set.
 #[must_use]
-pub fn runtime_default(capabilities: &CapSet, arch: Arch) -> Seccomp {
+pub fn runtime_default(capabilities: &CapSet, socketcall: Socketcall, arch: Arch) -> Seccomp {
     let groups = NEEDS.iter();
     let (open, closed): (Vec<_>, Vec<_>) =
         groups.partition(|(capability, _)| capabilities.has(capability));
@@ -132,6 +148,9 @@ pub fn runtime_default(capabilities: &CapSet, arch: Arch) -> Seccomp {
     let open = calls(&open);
     let mut closed: BTreeSet<&str> = calls(&closed).difference(&open).copied().collect();
     closed.extend(NEVER.iter().chain(&SOME));
+    if socketcall == Socketcall::Absent {
+        closed.insert(SOCKETCALL);
+    }
     let names = numbers::names()
         .filter(|name| !closed.contains(name))
         .map(str::to_owned)
@@ -148,6 +167,11 @@ pub fn runtime_default(capabilities: &CapSet, arch: Arch) -> Seccomp {
     ] {
         syscalls.push(allow(vec!["socket".to_owned()], vec![comparison]));
     }
+    // Named, not left to the default: libseccomp makes rules for `socket` into rules for this call
+    // and drops the family from them; one that names the call overrides them.
+    if socketcall == Socketcall::Absent {
+        syscalls.push(absent(SOCKETCALL));
+    }
     for personality in PERSONALITIES {
         let comparison = compare(Operator::Equal, personality, 0);
         syscalls.push(allow(vec!["personality".to_owned()], vec![comparison]));
@@ -156,12 +180,7 @@ pub fn runtime_default(capabilities: &CapSet, arch: Arch) -> Seccomp {
         let without = compare(Operator::MaskedEqual, CLONE_NAMESPACES, 0);
         syscalls.push(allow(vec!["clone".to_owned()], vec![without]));
         // Its flags are in memory. C libraries fall back to clone when it does not exist.
-        syscalls.push(SyscallRule {
-            names: vec!["clone3".to_owned()],
-            action: Action::Errno,
-            errno_ret: Some(ENOSYS),
-            args: Vec::new(),
-        });
+        syscalls.push(absent("clone3"));
     }
     Seccomp {
         default_action: Action::Errno,
@@ -179,6 +198,16 @@ fn allow(names: Vec<String>, args: Vec<ArgRule>) -> SyscallRule {
         action: Action::Allow,
         errno_ret: None,
         args,
+    }
+}
+
+/// The call fails as on a kernel that does not have it.
+fn absent(name: &str) -> SyscallRule {
+    SyscallRule {
+        names: vec![name.to_owned()],
+        action: Action::Errno,
+        errno_ret: Some(ENOSYS),
+        args: Vec::new(),
     }
 }
 
@@ -212,7 +241,7 @@ mod tests {
     fn capabilities_that_decide_nothing_make_no_other_profile() {
         for name in rubelet_oci::CAPABILITIES {
             let set = CapSet::of([name]);
-            let profile = |set| runtime_default(&set, Arch::X86_64);
+            let profile = |set| runtime_default(&set, Socketcall::Absent, Arch::X86_64);
             let is_same = profile(set) == profile(CapSet::EMPTY);
             assert_eq!(deciding(set) == CapSet::EMPTY, is_same, "{name}");
             assert_eq!(profile(deciding(set)), profile(set), "{name}");

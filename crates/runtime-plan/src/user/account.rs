@@ -45,8 +45,8 @@ pub(super) fn users(text: &str) -> impl Iterator<Item = Passwd> {
         let home = fields.nth(1).unwrap_or_default();
         Some(Passwd {
             name: name.to_owned(),
-            uid: uid.trim().parse().ok()?,
-            gid: gid.trim().parse().ok()?,
+            uid: id(uid)?,
+            gid: id(gid)?,
             home: if home.is_empty() { "/" } else { home }.to_owned(),
         })
     })
@@ -60,10 +60,16 @@ pub(super) fn groups(text: &str) -> impl Iterator<Item = Group<'_>> {
         let gid = fields.nth(1)?;
         Some(Group {
             name,
-            gid: gid.trim().parse().ok()?,
+            gid: id(gid)?,
             members: fields.next().unwrap_or_default(),
         })
     })
+}
+
+/// The largest number is none: it tells the kernel that an ID stays as it is, and a process that
+/// "becomes" it stays root.
+fn id(text: &str) -> Option<u32> {
+    text.trim().parse().ok().filter(|id| *id != u32::MAX)
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {

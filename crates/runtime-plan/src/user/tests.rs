@@ -50,6 +50,19 @@ fn an_images_user_is_looked_up_in_its_own_files() {
     }
 }
 
+/// 4294967295 tells the kernel to leave an ID as it is, and the process is still root's.
+#[test]
+fn no_entry_of_the_image_means_that_an_id_stays_as_it_is() {
+    let accounts = Accounts {
+        passwd: Some("app:x:4294967295:7:::\nweb:x:7:4294967295:::\n"),
+        group: Some("all:x:4294967295:other\n"),
+    };
+    for text in ["app", "web", "7:all", "4294967295", "7:4294967295"] {
+        assert!(resolve(accounts, text, None).is_err(), "{text:?} was taken");
+    }
+    assert_eq!(resolve(accounts, "7", None).unwrap(), user(7, 0, &[0], "/"));
+}
+
 #[test]
 fn names_that_the_image_does_not_know_are_refused() {
     for text in ["nobody", "web:nogroup", "a:b:c", "-1", "4294967296", "0:-1"] {

@@ -8,16 +8,19 @@ use std::{
     sync::Arc,
 };
 
-use rubelet_images::RootfsLayers;
+use rubelet_images::{RootfsLayers, StoreError};
 use rubelet_oci::{LinuxResources, Spec};
 use rubelet_runtime_plan::{
-    container_spec::{self, Built, Filter, Namespaces, Placement, PodFiles, SpecInput},
+    container_spec::{
+        self, Built, Filter, ImageVolume, Namespaces, Placement, PodFiles, SpecInput,
+    },
     profile,
     record::UserRecord,
     seccomp,
     state::ContainerCall,
     user::{self, Accounts},
 };
+use rubelet_shim::{log, protocol::CreateContainer};
 
 use super::{
     create::Making,
@@ -30,7 +33,7 @@ use crate::{
     handler::Handler,
     host_devices,
     layout::private_dir,
-    mount_sources, rootfs_files,
+    mount_sources,
 };
 use rubelet_cri::v1::{self, NamespaceMode};
 
@@ -51,11 +54,12 @@ struct Found {
     passwd: Option<String>,
     group: Option<String>,
     sources: Vec<container_spec::MountSource>,
+    image_volumes: Vec<ImageVolume>,
     devices: Vec<Vec<container_spec::HostDevice>>,
     host_devices: Vec<container_spec::HostDevice>,
     cdi_devices: cdi::Devices,
     seccomp_profile: Option<String>,
-    apparmor_profiles: Vec<String>,
+    apparmor: apparmor::Loaded,
 }
 
 /// Writes the bundle and makes the cgroup.
@@ -63,9 +67,11 @@ pub(super) async fn prepare(
     making: &Making,
     layers: &RootfsLayers,
     volumes: Vec<Vec<PathBuf>>,
+    image_volumes: Vec<ImageVolume>,
 ) -> Outcome<Prepared> {
     let namespaces = namespaces(making)?;
-    let found = find(making, layers, volumes).await?;
+    let mut found = find(making, layers, volumes).await?;
+    found.image_volumes = image_volumes;
     let accounts = Accounts {
         passwd: found.passwd.as_deref(),
         group: found.group.as_deref(),
@@ -100,11 +106,12 @@ pub(super) async fn prepare(
         .engine
         .blocking(move || {
             write(&dir, &spec, filter.as_deref())?;
-            if !log_path.is_empty()
-                && let Some(parent) = Path::new(&log_path).parent()
-            {
-                fs::create_dir_all(parent).map_err(|error| {
-                    Fault::because(format!("cannot create {}", parent.display()), &error)
+            if !log_path.is_empty() {
+                log::make_dir(Path::new(&log_path)).map_err(|error| {
+                    Fault::because(
+                        format!("cannot create the directory of the log {log_path}"),
+                        &error,
+                    )
                 })?;
             }
             if let Some(path) = cgroup {
@@ -118,6 +125,16 @@ pub(super) async fn prepare(
             })
         })
         .await
+}
+
+/// The text of a file of the image.
+fn image_file(layers: &RootfsLayers, path: &str) -> Outcome<Option<String>> {
+    layers
+        .read_text(Path::new(path))
+        .map_err(|error| match error {
+            StoreError::LongFile { .. } => Fault::invalid(error.to_string()),
+            error => Fault::because("cannot look into the image", &error),
+        })
 }
 
 /// Looks at the host.
@@ -136,9 +153,10 @@ async fn find(
     let work = move || {
         let privileged = security(&config).is_some_and(|security| security.privileged);
         Ok(Found {
-            passwd: rootfs_files::read(&layers, "etc/passwd")?,
-            group: rootfs_files::read(&layers, "etc/group")?,
+            passwd: image_file(&layers, "etc/passwd")?,
+            group: image_file(&layers, "etc/group")?,
             sources: mount_sources::find(&config.mounts, volumes)?,
+            image_volumes: Vec::new(),
             devices: host_devices::wanted(&config.devices)?,
             host_devices: if privileged {
                 host_devices::all()?
@@ -147,10 +165,10 @@ async fn find(
             },
             cdi_devices: cdi::find(&cdi_dirs, &named)?,
             seccomp_profile: file.map(|file| read_profile(&file)).transpose()?,
-            apparmor_profiles: if has_apparmor {
+            apparmor: if has_apparmor {
                 apparmor::profiles_with_own()
             } else {
-                Vec::new()
+                apparmor::Loaded::default()
             },
         })
     };
@@ -190,10 +208,12 @@ fn build(
             hosts: Some(&dir.hosts()),
         },
         sources: &found.sources,
+        image_volumes: &found.image_volumes,
         devices: &found.devices,
         host_devices: &found.host_devices,
         seccomp_profile: found.seccomp_profile.as_deref(),
-        apparmor_profiles: &found.apparmor_profiles,
+        apparmor_profiles: &found.apparmor.names,
+        apparmor_denies_families: found.apparmor.denies_families,
     };
     let mut built = container_spec::build(&input)?;
     found.cdi_devices.apply(&mut built.spec)?;
@@ -253,6 +273,12 @@ fn namespaces(making: &Making) -> Outcome<Namespaces> {
     })
 }
 
+/// The container whose processes this one sees, if it asks for that.
+pub(super) fn target_id(config: &v1::ContainerConfig) -> Option<&str> {
+    let options = security(config)?.namespace_options.as_ref()?;
+    (options.pid == NamespaceMode::Target as i32).then_some(&options.target_id)
+}
+
 fn target(making: &Making, id: &str) -> Outcome<Placement> {
     let found = making.engine.container(ContainerCall::Target, id)?;
     let target = found.ok_or_else(|| Fault::not_found(format!("there is no container {id:?}")))?;
@@ -262,8 +288,12 @@ fn target(making: &Making, id: &str) -> Outcome<Placement> {
         )));
     }
     target.verdict(ContainerCall::Target)?;
-    let pid = target.record().pid;
-    Ok(Placement::Join(format!("/proc/{pid}/ns/pid").into()))
+    // The supervisor makes it, from a descriptor: a process ID may be another process's by then.
+    let dir = making.engine.layout.sandbox(&making.sandbox.id);
+    let link = dir
+        .bundle(&making.container.id)
+        .join(CreateContainer::PID_NAMESPACE);
+    Ok(Placement::Join(link))
 }
 
 fn read_profile(file: &Path) -> Outcome<String> {
@@ -293,7 +323,10 @@ fn filter(making: &Making, built: Built) -> Outcome<(Spec, Option<Arc<[u8]>>)> {
     }
     let program = match built.filter {
         Filter::Unconfined => None,
-        Filter::Default(capabilities) => Some(making.engine.filters.of(capabilities, arch)?),
+        Filter::Default(capabilities, socketcall) => {
+            let filters = &making.engine.filters;
+            Some(filters.of(capabilities, socketcall, arch)?)
+        }
         Filter::Profile => {
             let profile = built.spec.linux.seccomp.iter();
             let mut programs = profile.map(|profile| seccomp::compile(profile, arch));

@@ -13,9 +13,12 @@ use rubelet_runtime_plan::{
     state::{ContainerPhase, SandboxCall},
     stop_signal,
 };
-use rubelet_shim::protocol::{Answer, Call, CreateContainer, Rootfs};
+use rubelet_shim::{
+    log,
+    protocol::{Answer, Call, CreateContainer, Rootfs},
+};
 
-use super::{Container, bundle, scope, volumes};
+use super::{Container, bundle, image_volumes, scope, volumes};
 use crate::{
     clock,
     engine::Engine,
@@ -205,7 +208,8 @@ impl Making {
             .await
             .map_err(|error| Fault::because("cannot make the root file system", &error))?;
         let volumes = volumes::hold(&engine.images, &container.id, &self.volumes).await?;
-        let prepared = bundle::prepare(self, &layers, volumes).await?;
+        let image_volumes = image_volumes::make(self, mappings.as_ref()).await?;
+        let prepared = bundle::prepare(self, &layers, volumes, image_volumes).await?;
         container.change(|record| record.user = prepared.user.clone());
         let call = self.call(layers, &prepared);
         let answer = self
@@ -244,6 +248,8 @@ impl Making {
             stdin_once: record.stdin_once,
             tty: record.tty,
             has_seccomp: prepared.has_seccomp,
+            max_log_bytes: engine.settings.max_log_bytes,
+            pid_target: bundle::target_id(&self.config).map(str::to_owned),
             max_log_line: 16 << 10,
         }
     }
@@ -287,11 +293,9 @@ pub(super) async fn clean(engine: &Arc<Engine>, container: &Arc<Container>) -> O
         .then(|| PathBuf::from(&known.log_path));
     engine
         .blocking(move || {
-            if let Some(log) = unused
-                && std::fs::metadata(&log).is_ok_and(|found| found.is_file() && found.len() == 0)
-            {
+            if let Some(unused) = unused {
                 // What stays is an empty file.
-                let _ = std::fs::remove_file(&log);
+                let _ = log::remove_if_empty(&unused);
             }
             remove_dir(&bundle)?;
             kept::forget::<KeptContainer>(&record)

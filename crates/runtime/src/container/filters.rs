@@ -8,7 +8,7 @@ use std::{
 
 use rubelet_runtime_plan::{
     capability::CapSet,
-    seccomp::{self, Arch},
+    seccomp::{self, Arch, Socketcall},
 };
 
 use crate::{events::lock, fault::Outcome};
@@ -16,26 +16,35 @@ use crate::{events::lock, fault::Outcome};
 /// How many are kept. Each has some ten KiB.
 const MOST: usize = 16;
 
-/// Compiled filters by the capabilities that decide about them.
+/// What a filter depends on: the bits of the capabilities that decide about it, and `socketcall`.
+type Key = (u64, Socketcall);
+
+/// Compiled filters by what they depend on.
 #[derive(Debug, Default)]
 pub(crate) struct DefaultFilters {
-    known: Mutex<BTreeMap<u64, Arc<[u8]>>>,
+    known: Mutex<BTreeMap<Key, Arc<[u8]>>>,
 }
 
 impl DefaultFilters {
-    /// The filter of a container with that bounding set, for the machine's own architecture.
-    pub(crate) fn of(&self, capabilities: CapSet, arch: Arch) -> Outcome<Arc<[u8]>> {
+    /// The filter of a container with that bounding set and that AppArmor profile, for the machine's own architecture.
+    pub(crate) fn of(
+        &self,
+        capabilities: CapSet,
+        socketcall: Socketcall,
+        arch: Arch,
+    ) -> Outcome<Arc<[u8]>> {
         let deciding = seccomp::deciding(capabilities);
-        if let Some(known) = lock(&self.known).get(&deciding.bits()) {
+        let key = (deciding.bits(), socketcall);
+        if let Some(known) = lock(&self.known).get(&key) {
             return Ok(Arc::clone(known));
         }
-        let profile = seccomp::runtime_default(&deciding, arch);
+        let profile = seccomp::runtime_default(&deciding, socketcall, arch);
         let program: Arc<[u8]> = seccomp::compile(&profile, arch)?.into();
         let mut known = lock(&self.known);
         if known.len() >= MOST {
             known.pop_first();
         }
-        known.insert(deciding.bits(), Arc::clone(&program));
+        known.insert(key, Arc::clone(&program));
         Ok(program)
     }
 }
@@ -49,13 +58,18 @@ mod tests {
         let filters = DefaultFilters::default();
         let of = |names: &[&str]| {
             let set = CapSet::of(names.iter().copied());
-            filters.of(set, Arch::X86_64).unwrap()
+            filters.of(set, Socketcall::Absent, Arch::X86_64).unwrap()
         };
         let plain = of(&["CHOWN", "KILL"]);
         assert!(Arc::ptr_eq(&plain, &of(&["NET_RAW"])));
         let other = of(&["SYS_ADMIN", "CHOWN"]);
         assert_ne!(plain, other);
-        let fresh = seccomp::runtime_default(&CapSet::of(["NET_RAW"]), Arch::X86_64);
+        let fresh =
+            seccomp::runtime_default(&CapSet::of(["NET_RAW"]), Socketcall::Absent, Arch::X86_64);
+        let with_own_profile = filters
+            .of(CapSet::of(["CHOWN"]), Socketcall::Allowed, Arch::X86_64)
+            .unwrap();
+        assert_ne!(plain, with_own_profile);
         assert_eq!(*plain, *seccomp::compile(&fresh, Arch::X86_64).unwrap());
     }
 
@@ -67,7 +81,7 @@ mod tests {
             let names = deciding.iter().enumerate();
             let names = names.filter(|(at, _)| bits & (1 << at) != 0);
             let set = CapSet::of(names.map(|(_, name)| name.as_str()));
-            filters.of(set, Arch::X86_64).unwrap();
+            filters.of(set, Socketcall::Absent, Arch::X86_64).unwrap();
         }
         assert_eq!(lock(&filters.known).len(), MOST);
     }

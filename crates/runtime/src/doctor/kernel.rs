@@ -238,6 +238,18 @@ pub(super) fn network(root: &Path) -> Vec<Finding> {
     findings
 }
 
+/// What follows where the kernel refuses the rules for what pods send.
+pub(super) fn sender_rules(missing: Option<String>) -> Option<Finding> {
+    missing.map(|why| {
+        Finding::new(
+            Severity::Warning,
+            format!("the kernel refuses rules for frames on bridges: {why}"),
+            "a pod with CAP_NET_RAW or CAP_NET_ADMIN can send with the addresses of other pods",
+            "`modprobe nft_meta_bridge`, or boot a kernel with CONFIG_NF_TABLES_BRIDGE; or use a CNI plugin that checks senders",
+        )
+    })
+}
+
 /// A feature that is built in and has parameters or symbols shows in `kallsyms`, where readable.
 fn in_kernel(root: &Path, module: &str) -> bool {
     let symbol = match module {
@@ -314,6 +326,14 @@ mod tests {
         let severity = |text| release(text).map(|finding| finding.severity);
         assert_eq!(severity("5.4.0-generic"), Some(Severity::Error));
         assert_eq!(severity("5.10.0"), Some(Severity::Warning));
+    }
+
+    #[test]
+    fn a_kernel_without_rules_for_bridges_is_told() {
+        assert_eq!(sender_rules(None), None);
+        let found = sender_rules(Some("not supported".to_owned())).unwrap();
+        assert!(found.what.contains("not supported"), "{found:?}");
+        assert_eq!(found.severity, Severity::Warning);
     }
 
     #[test]

@@ -17,6 +17,10 @@ pub(crate) use rubelet_testbed::images::BUSYBOX_IMAGE;
 /// How long a test waits for something that should happen at once.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The bridge of these tests, and that of a second runtime beside the first.
+const BRIDGE: &str = "rbtpods";
+pub(crate) const SECOND_BRIDGE: &str = "rbtpods2";
+
 pub(crate) struct Fixture {
     dir: PathBuf,
     cgroup: CgroupPath,
@@ -31,7 +35,7 @@ impl Fixture {
         let cgroup = CgroupPath::parse(name).unwrap();
         let mut settings = RuntimeSettings::new(dir.join("root"), dir.join("run"));
         settings.shim_cgroup = cgroup.join("shims").unwrap();
-        settings.network.bridge_name = "rbtpods".to_owned();
+        settings.network.bridge_name = BRIDGE.to_owned();
         settings.network.subnets = vec!["10.211.0.0/24".parse().unwrap()];
         settings.network.cni_conf_dir = dir.join("cni-conf");
         settings.network.cni_cache_dir = dir.join("cni-cache");
@@ -142,12 +146,23 @@ impl Fixture {
             }
         }
         let _ = fs::remove_dir_all(&self.dir);
-        let _ = std::process::Command::new("ip")
-            .args(["link", "del", &self.settings.network.bridge_name])
-            .stderr(std::process::Stdio::null())
-            .status();
+        // That of a second runtime as well, which outlives its runtime as this one does.
+        for bridge in [BRIDGE, SECOND_BRIDGE] {
+            quietly("ip", &["link", "del", bridge]);
+            for family in ["inet", "bridge"] {
+                quietly("nft", &["delete", "table", family, bridge]);
+            }
+        }
         left
     }
+}
+
+/// Runs a program that fails where there is nothing to remove.
+fn quietly(program: &str, arguments: &[&str]) {
+    let _ = std::process::Command::new(program)
+        .args(arguments)
+        .stderr(std::process::Stdio::null())
+        .status();
 }
 
 /// Runs a sandbox; its identifier.

@@ -3,7 +3,9 @@
 use rubelet_cri::{RuntimeService, v1};
 use rubelet_runtime::{EmbeddedRuntime, StartError};
 
-use crate::fixture::{Fixture, create, ended, remove_pod, run_pod, shell, start, status};
+use crate::fixture::{
+    Fixture, SECOND_BRIDGE, create, ended, remove_pod, run_pod, shell, start, status,
+};
 
 pub(crate) async fn the_next_runtime_adopts_what_runs(fixture: &Fixture) {
     let first = fixture.runtime().await;
@@ -100,7 +102,7 @@ pub(crate) async fn another_runtime_on_the_machine_leaves_the_pods_alone(fixture
     );
     assert!(refused.to_string().starts_with(&words), "{refused}");
 
-    settings.network.bridge_name = "rbtpods2".to_owned();
+    settings.network.bridge_name = SECOND_BRIDGE.to_owned();
     let second = EmbeddedRuntime::start(settings).await.unwrap();
     second.shutdown().await;
 

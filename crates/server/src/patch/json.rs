@@ -25,6 +25,17 @@ pub(crate) struct Pointer {
 /// Operations in one patch; the API server takes so many.
 const MOST: usize = 10_000;
 
+/// Bytes that all copies of one patch may add, about as JSON counts them. The API server has this
+/// limit: with each copy of a document into itself it doubles.
+const MOST_COPIED: usize = 3 * 1024 * 1024;
+
+/// Deepest nesting of a document while it is patched. Values are cloned, written and dropped by
+/// recursion, on small stacks.
+const DEEPEST: usize = 256;
+
+/// Longest value that is shown in an error, in bytes.
+const LONGEST_SHOWN: usize = 256;
+
 /// Reads a list of operations.
 pub(super) fn read(body: &[u8]) -> Result<Vec<Operation>, PatchError> {
     let malformed = |message: String| PatchError::Malformed(message);
@@ -88,10 +99,87 @@ fn pointer(text: &str) -> Result<Pointer, String> {
 
 /// The document after all operations.
 pub(super) fn apply(mut document: Value, operations: &[Operation]) -> Result<Value, PatchError> {
+    let mut growth = Growth {
+        copied: 0,
+        depth: depth(&document),
+    };
     for operation in operations {
-        apply_one(&mut document, operation).map_err(PatchError::Unfit)?;
+        growth
+            .admit(&mut document, operation)
+            .and_then(|()| apply_one(&mut document, operation))
+            .map_err(PatchError::Unfit)?;
     }
     Ok(document)
+}
+
+/// What operations have made of a document so far.
+struct Growth {
+    copied: usize,
+    /// The document is nested at most so deep.
+    depth: usize,
+}
+
+impl Growth {
+    /// Refuses an operation that would make the document too large or too deep.
+    fn admit(&mut self, document: &mut Value, operation: &Operation) -> Result<(), String> {
+        match operation {
+            Operation::Remove(_) | Operation::Test(..) => Ok(()),
+            Operation::Add(to, value) | Operation::Replace(to, value) => {
+                self.deepen(document, to, Some(depth(value)))
+            }
+            Operation::Move { to, .. } => self.deepen(document, to, None),
+            Operation::Copy { from, to } => {
+                self.copied = self.copied.saturating_add(size(found(document, from)?));
+                if self.copied > MOST_COPIED {
+                    return Err(format!("the copies add more than {MOST_COPIED} bytes"));
+                }
+                self.deepen(document, to, None)
+            }
+        }
+    }
+
+    /// A value comes to that place: of that depth, or a part of the document.
+    fn deepen(
+        &mut self,
+        document: &Value,
+        to: &Pointer,
+        value: Option<usize>,
+    ) -> Result<(), String> {
+        let with = |depth: usize| depth.max(to.tokens.len() + value.unwrap_or(depth));
+        if with(self.depth) > DEEPEST {
+            // The bound grows with each move; what the document is counts.
+            self.depth = depth(document);
+        }
+        self.depth = with(self.depth);
+        match self.depth > DEEPEST {
+            true => Err(format!(
+                "the object would be nested more than {DEEPEST} deep"
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
+fn depth(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(entries) => entries.iter().map(depth).max().unwrap_or_default(),
+        Value::Object(fields) => fields.values().map(depth).max().unwrap_or_default(),
+        _ => 0,
+    }
+}
+
+fn size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 2,
+        Value::Array(entries) => 2 + entries.iter().map(|one| size(one) + 1).sum::<usize>(),
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            2 + fields
+                .map(|(key, one)| key.len() + size(one) + 4)
+                .sum::<usize>()
+        }
+        _ => 4,
+    }
 }
 
 fn apply_one(document: &mut Value, operation: &Operation) -> Result<(), String> {
@@ -117,6 +205,14 @@ fn apply_one(document: &mut Value, operation: &Operation) -> Result<(), String> 
             let there = found(document, path)?;
             if there == value {
                 return Ok(());
+            }
+            let mut there = there.to_string();
+            if there.len() > LONGEST_SHOWN {
+                let end = (0..=LONGEST_SHOWN)
+                    .rev()
+                    .find(|at| there.is_char_boundary(*at));
+                there.truncate(end.unwrap_or_default());
+                there.push_str("...");
             }
             Err(format!("the test of {:?} failed: it is {there}", path.text))
         }
@@ -299,5 +395,51 @@ mod tests {
             let error = patched(json!({ "a": [1] }), &patch).unwrap_err();
             assert!(error.contains(message), "{patch}: {error}");
         }
+    }
+
+    #[test]
+    fn copies_cannot_multiply_an_object_without_bound() {
+        let double = json!({ "op": "copy", "from": "/l", "path": "/l/-" });
+        let text = "x".repeat(1000);
+        let twenty = Value::Array(vec![double; 20]);
+        let error = patched(json!({ "l": [text] }), &twenty)
+            .map(drop)
+            .unwrap_err();
+        assert_eq!(error, "the copies add more than 3145728 bytes");
+        let once = json!([{ "op": "copy", "from": "/b", "path": "/a" }]);
+        assert!(patched(json!({ "b": text }), &once).is_ok());
+    }
+
+    #[test]
+    fn moves_cannot_nest_an_object_without_bound() {
+        let wrap = [
+            json!({ "op": "add", "path": "/n", "value": {} }),
+            json!({ "op": "move", "from": "/d", "path": "/n/d" }),
+            json!({ "op": "move", "from": "/n", "path": "/d" }),
+        ];
+        let wrapped = |times: usize| {
+            let patch = wrap.iter().cycle().take(3 * times).cloned().collect();
+            patched(json!({ "d": 1 }), &patch)
+        };
+        assert!(wrapped(100).is_ok());
+        assert_eq!(
+            wrapped(3000).unwrap_err(),
+            "the object would be nested more than 256 deep"
+        );
+        // What is moved to and fro does not count again and again.
+        let mut to_and_fro = Vec::new();
+        for _ in 0..1000 {
+            to_and_fro.push(json!({ "op": "move", "from": "/a/b", "path": "/c" }));
+            to_and_fro.push(json!({ "op": "move", "from": "/c", "path": "/a/b" }));
+        }
+        let document = json!({ "a": { "b": { "x": [1] } } });
+        assert_eq!(patched(document.clone(), &to_and_fro.into()), Ok(document));
+    }
+
+    #[test]
+    fn a_failed_test_shows_the_beginning_of_what_is_there() {
+        let patch = json!([{ "op": "test", "path": "/a", "value": 1 }]);
+        let error = patched(json!({ "a": "\u{e9}".repeat(5000) }), &patch).unwrap_err();
+        assert!(error.len() < 400 && error.ends_with("..."), "{error}");
     }
 }

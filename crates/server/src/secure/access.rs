@@ -35,6 +35,8 @@ pub(super) struct Refusal {
     pub(super) code: StatusCode,
     /// In the kubelet's words: programs look for them.
     pub(super) text: String,
+    /// Who it is, if that much is known.
+    pub(super) user: Option<User>,
 }
 
 impl Refusal {
@@ -42,6 +44,7 @@ impl Refusal {
         Self {
             code: StatusCode::UNAUTHORIZED,
             text: "Unauthorized".to_owned(),
+            user: None,
         }
     }
 }
@@ -117,6 +120,7 @@ impl Access {
                              subresource={})",
                             user.name, attributes.verb, attributes.subresource
                         ),
+                        user: Some(user.clone()),
                     });
                 }
             }
@@ -130,6 +134,7 @@ impl Access {
         Err(Refusal {
             code: StatusCode::FORBIDDEN,
             text,
+            user: Some(user.clone()),
         })
     }
 }

@@ -16,12 +16,17 @@ use tokio::{
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use super::{
-    activity::Activity,
-    observe::ObservedBody,
     port::{Connection, Guard, Port},
     tls::HTTP2,
 };
-use crate::serve::Shutdown;
+use crate::{
+    activity::Activity,
+    audit::malformed,
+    connections::{RefusalReason, Slot},
+    peer::Peer,
+    serve::Shutdown,
+    tracked::TrackedBody,
+};
 
 /// A client that has not finished its handshake by then is left.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -48,7 +53,13 @@ const PONG: Duration = Duration::from_secs(20);
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Serves a connection until it ends.
-pub(super) async fn connection(stream: TcpStream, port: Arc<Port>, mut stopped: Shutdown) {
+pub(super) async fn connection(
+    (stream, peer): (TcpStream, Peer),
+    slot: Slot,
+    port: Arc<Port>,
+    mut stopped: Shutdown,
+) {
+    let activity = Activity::new(slot);
     // Lines of a followed log are small and shall not wait for each other.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection keeps its small packets back");
@@ -56,7 +67,8 @@ pub(super) async fn connection(stream: TcpStream, port: Arc<Port>, mut stopped: 
     let Guard::Secure { tls, access } = &port.guard else {
         let stranger = Connection {
             certificates: Vec::new(),
-            activity: Activity::new(),
+            activity,
+            peer,
             longest_head: LONGEST_HEAD_OF_STRANGER,
         };
         return requests(stream, Protocol::Http1, stranger, port, stopped).await;
@@ -66,10 +78,17 @@ pub(super) async fn connection(stream: TcpStream, port: Arc<Port>, mut stopped: 
         None => None,
     };
     let acceptor = TlsAcceptor::from(tls.get(bundle.as_ref()));
+    let handshake = async {
+        // A silent client has no buffers of TLS, and is told from one that has begun.
+        stream.readable().await?;
+        activity.progress();
+        acceptor.accept(stream).await
+    };
     let accepted = tokio::select! {
         () = stopped.requested() => return,
-        accepted = timeout(HANDSHAKE, acceptor.accept(stream)) => accepted,
+        accepted = timeout(HANDSHAKE, handshake) => accepted,
     };
+    activity.progress();
     let stream = match accepted {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
@@ -85,9 +104,13 @@ pub(super) async fn connection(stream: TcpStream, port: Arc<Port>, mut stopped: 
     };
     let (protocol, certificates) = agreed(&stream);
     let known = bundle.is_some_and(|bundle| matches!(bundle.user(&certificates), Ok(Some(_))));
+    if known {
+        activity.prove();
+    }
     let connection = Connection {
         certificates,
-        activity: Activity::new(),
+        activity,
+        peer,
         longest_head: if known {
             LONGEST_HEAD
         } else {
@@ -153,20 +176,27 @@ async fn requests<I>(
     let activity = Arc::clone(&connection.activity);
     let longest_head = connection.longest_head;
     let connection = Arc::new(connection);
+    let (audit, peer) = (port.audit.clone(), connection.peer);
     let for_requests = stopped.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let (port, connection) = (Arc::clone(&port), Arc::clone(&connection));
         let shutdown = for_requests.clone();
         async move {
             let answer = port.handle(request, &connection, shutdown).await;
-            Ok::<Response<ObservedBody>, Infallible>(answer)
+            Ok::<Response<TrackedBody>, Infallible>(answer)
         }
     });
     let builder = builder(protocol, longest_head);
     let mut served = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
         ended = served.as_mut() => ended,
-        () = activity.idle() => {
+        reason = activity.idle() => {
+            if let Some(reason) = reason {
+                activity.refused(reason);
+            }
+            if reason == Some(RefusalReason::Stalled) {
+                return;
+            }
             served.as_mut().graceful_shutdown();
             match timeout(LAST_WORDS, served).await {
                 Ok(ended) => ended,
@@ -180,5 +210,9 @@ async fn requests<I>(
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended early");
+        let error = error.downcast_ref::<hyper::Error>();
+        if let (Some(log), Some(error)) = (audit, error) {
+            malformed(&log, peer, error);
+        }
     }
 }

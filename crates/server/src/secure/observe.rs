@@ -1,18 +1,12 @@
 //! Requests, told to whoever counts them.
 
-use std::{
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use http::Method;
-use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::Instant;
 
-use super::{activity::Open, path::CleanPath};
-use crate::respond::Body;
+use super::path::CleanPath;
+use crate::ConnectionObserver;
 
 /// What tells requests apart in numbers: the labels of upstream's `kubelet_http_requests_total`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,7 +22,7 @@ pub struct RequestLabels {
 }
 
 /// Counts requests. Called from the tasks of connections: must not wait.
-pub trait RequestObserver: Send + Sync + 'static {
+pub trait RequestObserver: ConnectionObserver {
     /// A request came.
     fn began(&self, labels: &RequestLabels);
     /// Its answer begins, with this status code. Refusals are 401, 403 and 500.
@@ -91,7 +85,7 @@ impl RequestLabels {
 }
 
 /// A request that is under way; it has ended when this is dropped.
-pub(super) struct Observed {
+pub(crate) struct Observed {
     observer: Arc<dyn RequestObserver>,
     labels: RequestLabels,
     began: Instant,
@@ -115,43 +109,6 @@ impl Observed {
 impl Drop for Observed {
     fn drop(&mut self) {
         self.observer.ended(&self.labels, self.began.elapsed());
-    }
-}
-
-/// The body of an answer: while it is sent, its request is under way.
-pub(super) struct ObservedBody {
-    body: Body,
-    _observed: Observed,
-    _open: Open,
-}
-
-impl ObservedBody {
-    pub(super) fn new(body: Body, observed: Observed, open: Open) -> Self {
-        Self {
-            body,
-            _observed: observed,
-            _open: open,
-        }
-    }
-}
-
-impl HttpBody for ObservedBody {
-    type Data = <Body as HttpBody>::Data;
-    type Error = <Body as HttpBody>::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 

@@ -2,20 +2,29 @@
 
 use std::sync::Arc;
 
-use http::{HeaderValue, Request, Response, StatusCode, Version, header};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
 use hyper::body::{Body as _, Incoming};
 use rustls::pki_types::CertificateDer;
 
 use super::{
-    access::Access,
-    activity::Activity,
+    access::{Access, Refusal},
     answer::{answer, nowhere, text},
+    attributes::attributes,
     endpoint::{Endpoint, EndpointOptions, endpoint},
-    observe::{Observed, ObservedBody, RequestLabels, RequestObserver},
+    observe::{Observed, RequestLabels, RequestObserver},
     path::CleanPath,
     tls::TlsConfigs,
+    user::{ANONYMOUS, User},
 };
-use crate::{NodeView, respond::Body, serve::Shutdown};
+use crate::{
+    NodeView,
+    activity::Activity,
+    audit::{AUDIT_ID, AuditLog, AuditedRequest, RequestAttributes},
+    peer::Peer,
+    respond::Body,
+    serve::Shutdown,
+    tracked::TrackedBody,
+};
 
 /// A request that announces a longer body is refused; nothing here reads one at all.
 const LONGEST_BODY: u64 = 3 * 1024 * 1024;
@@ -26,6 +35,33 @@ pub(super) struct Port {
     pub(super) guard: Guard,
     pub(super) options: EndpointOptions,
     pub(super) observer: Arc<dyn RequestObserver>,
+    pub(super) audit: Option<Arc<AuditLog>>,
+}
+
+/// What is found out about a request on the way to its answer.
+struct Judgement {
+    let_in: bool,
+    audited: Option<AuditedRequest>,
+}
+
+impl Judgement {
+    fn allowed(&mut self, user: User, headers: &HeaderMap) {
+        let Some(audited) = &mut self.audited else {
+            return;
+        };
+        if user.name != ANONYMOUS {
+            audited.take_id(headers);
+        }
+        audited.identified(user);
+        audited.decided(true, "");
+    }
+
+    fn refused(&mut self, refusal: &Refusal) {
+        if let (Some(audited), Some(user)) = (&mut self.audited, &refusal.user) {
+            audited.identified(user.clone());
+            audited.decided(false, refusal.text.trim());
+        }
+    }
 }
 
 /// What stands before the endpoints.
@@ -40,7 +76,7 @@ pub(super) enum Guard {
 }
 
 impl Guard {
-    fn server_type(&self) -> &'static str {
+    pub(super) fn server_type(&self) -> &'static str {
         match self {
             Self::Secure { .. } => "readwrite",
             Self::Open => "readonly",
@@ -53,6 +89,7 @@ pub(super) struct Connection {
     /// What the client sent: its own certificate first.
     pub(super) certificates: Vec<CertificateDer<'static>>,
     pub(super) activity: Arc<Activity>,
+    pub(super) peer: Peer,
     /// So many bytes a head may have.
     pub(super) longest_head: usize,
 }
@@ -64,20 +101,62 @@ impl Port {
         request: Request<Incoming>,
         connection: &Connection,
         shutdown: Shutdown,
-    ) -> Response<ObservedBody> {
+    ) -> Response<TrackedBody> {
         let open = connection.activity.begin();
         let path = CleanPath::read(request.uri().path());
         let labels = RequestLabels::of(request.method(), path.as_ref(), self.guard.server_type());
         let observed = Observed::new(Arc::clone(&self.observer), labels);
+        let mut judgement = Judgement {
+            let_in: false,
+            audited: self.audited(&request, path.as_ref(), connection),
+        };
         let mut response = self
-            .respond(&request, path.as_ref(), connection, shutdown)
+            .respond(
+                &request,
+                path.as_ref(),
+                connection,
+                &mut judgement,
+                shutdown,
+            )
             .await;
-        observed.answered(response.status().as_u16());
+        let code = response.status().as_u16();
+        observed.answered(code);
+        let audited = judgement.audited.as_mut();
+        if let Some(id) = audited.and_then(|audited| audited.answered(code)) {
+            response.headers_mut().insert(AUDIT_ID, id);
+        }
         if ends_connection(&request) {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
         }
-        response.map(|body| ObservedBody::new(body, observed, open))
+        // A refusal that nobody reads shall not keep the connection of a stranger.
+        let open = judgement.let_in.then_some(open);
+        response.map(|body| TrackedBody::new(body, open, Some(observed), judgement.audited))
+    }
+
+    /// Begins to record the request, if there is an audit log.
+    fn audited(
+        &self,
+        request: &Request<Incoming>,
+        path: Option<&CleanPath>,
+        connection: &Connection,
+    ) -> Option<AuditedRequest> {
+        let log = self.audit.as_ref()?;
+        let (method, uri) = (request.method(), request.uri());
+        let nowhere = endpoint(method, path, &self.options) == Endpoint::Nowhere;
+        let asked = match (path.filter(|_| !nowhere), &self.guard) {
+            (Some(path), Guard::Secure { access, .. }) => {
+                let mut asked = attributes(method, path, &access.node, access.fine_grained);
+                (!asked.is_empty()).then(|| asked.swap_remove(0))
+            }
+            _ => None,
+        };
+        let attributes = match asked {
+            Some(of) => RequestAttributes::of_node(method, of.verb, of.subresource, &of.node, uri),
+            None => RequestAttributes::of_path(method, uri.path()),
+        };
+        let (headers, peer) = (request.headers(), connection.peer);
+        Some(AuditedRequest::begin(log, uri, headers, peer, attributes))
     }
 
     async fn respond(
@@ -85,6 +164,7 @@ impl Port {
         request: &Request<Incoming>,
         path: Option<&CleanPath>,
         connection: &Connection,
+        judgement: &mut Judgement,
         shutdown: Shutdown,
     ) -> Response<Body> {
         if !names_one_host(request) {
@@ -111,14 +191,20 @@ impl Port {
             match checked {
                 Ok(user) => {
                     tracing::trace!(user = user.name, %method, path = path.root(), "Request");
+                    if user.name != ANONYMOUS {
+                        connection.activity.prove();
+                    }
+                    judgement.allowed(user, request.headers());
                 }
                 Err(refusal) => {
-                    tracing::debug!(code = refusal.code.as_u16(), why = refusal.text.trim(), %method, path = path.root(), "A request was refused");
+                    tracing::debug!(code = refusal.code.as_u16(), why = refusal.text.trim(), peer = ?connection.peer.address(), %method, path = path.root(), "A request was refused");
+                    judgement.refused(&refusal);
                     return text(refusal.code, &refusal.text);
                 }
             }
         }
         connection.activity.let_in();
+        judgement.let_in = true;
         if request.body().size_hint().lower() > LONGEST_BODY {
             let why = format!("Request entity too large: limit is {LONGEST_BODY}\n");
             return text(StatusCode::PAYLOAD_TOO_LARGE, &why);

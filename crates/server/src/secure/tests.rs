@@ -1,8 +1,10 @@
 //! The port as clients see it: real TLS over real TCP, with certificates of a test's own authority.
 
 mod access;
+mod audit;
 mod authority;
 mod endpoints;
+mod flood;
 mod http2;
 mod limits;
 mod logs;

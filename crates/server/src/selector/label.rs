@@ -161,13 +161,14 @@ impl<'a> Parser<'a> {
         if negative {
             self.rest = &self.rest[1..];
         }
-        let digits = self.word(|_| false).parse::<i64>().ok();
-        digits
-            .map(|number| if negative { -number } else { number })
-            .ok_or_else(|| {
-                self.rest = before;
-                self.wrong("a whole number")
-            })
+        // With the sign: the smallest number has no positive counterpart.
+        let digits = self.word(|_| false);
+        let sign = if negative { "-" } else { "" };
+        let number = format!("{sign}{digits}").parse::<i64>();
+        number.map_err(|_| {
+            self.rest = before;
+            self.wrong("a whole number")
+        })
     }
 
     fn word(&mut self, also: fn(char) -> bool) -> &'a str {
@@ -246,6 +247,7 @@ mod tests {
             ("example.com/n>4", true),
             ("example.com/n<4", false),
             ("example.com/n > -1", true),
+            ("example.com/n > -9223372036854775808", true),
             ("app>1", false),
             ("empty=", true),
             ("app=", false),
@@ -264,7 +266,19 @@ mod tests {
     #[test]
     fn broken_selectors_are_refused_with_the_place() {
         for selector in [
-            "=", "a=b,", "a in b", "a in (b", "a b", "-a", "a=b c", "a>x", "a=-b", "/a", "a/b/c",
+            "=",
+            "a=b,",
+            "a in b",
+            "a in (b",
+            "a b",
+            "-a",
+            "a=b c",
+            "a>x",
+            "a=-b",
+            "/a",
+            "a/b/c",
+            "a>--5",
+            "a>--9223372036854775808",
         ] {
             let error = LabelSelector::parse(selector).expect_err(selector);
             assert!(

@@ -1,6 +1,10 @@
 //! What can be done to a pod: each route, with good and with bad requests.
 
 use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::UnixStream,
+};
 
 use super::fixture::{Reply, TestServer};
 use crate::{ActionError, FieldError};
@@ -319,4 +323,46 @@ async fn the_nodes_own_refusal_keeps_its_kind() {
         let reply = server.send("DELETE", WEB, "", "").await;
         is_refused(&reply, code, reason, message);
     }
+}
+
+#[tokio::test]
+async fn long_bodies_are_few_at_a_time_and_short_ones_do_not_wait_for_them() {
+    let server = TestServer::with_pods().await;
+    let path = "/api/v1/namespaces/default/pods/web/status";
+    let begin = async |length: usize| {
+        let mut stream = UnixStream::connect(&server.path).await.unwrap();
+        let head = format!(
+            "PATCH {path} HTTP/1.1\r\nHost: node\r\nConnection: close\r\nContent-Type: \
+             application/merge-patch+json\r\nContent-Length: {length}\r\n\r\n{{"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream
+    };
+    let mut stalled = Vec::new();
+    for _ in 0..8 {
+        stalled.push(begin(1 << 20).await);
+    }
+    // The server has begun to read them: those that it accepted first come first.
+    server.get("/version").await;
+    let mut ninth = begin(100_000).await;
+    ninth.write_all(&[b' '; 99_998]).await.unwrap();
+    ninth.write_all(b"}").await.unwrap();
+    let mut answer = Vec::new();
+    {
+        let answered = ninth.read_to_end(&mut answer);
+        let others = async {
+            for _ in 0..50 {
+                let small = server.send("PATCH", path, "application/merge-patch+json", "{}");
+                assert_ne!(small.await.code, 503);
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = answered => panic!("a ninth long body was read beside eight others"),
+            () = others => {}
+        }
+    }
+    stalled.pop();
+    ninth.read_to_end(&mut answer).await.unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 "));
 }

@@ -17,8 +17,8 @@ use tokio::{
 
 use crate::{
     ActionError, Collection, Expired, Listing, LogError, LogRequest, LogStream, NodeView, Object,
-    PodAction, PodAnswer, PodRef, Resource, RunningPod, UnixSocket, WatchStream, bind_unix,
-    serve_unix,
+    PodAction, PodAnswer, PodRef, Resource, RunningPod, UnixSocket, WatchStream, audit::AuditLog,
+    bind_unix, serve_unix,
 };
 
 pub(crate) const FIRST: u64 = 1000;
@@ -187,15 +187,26 @@ pub(crate) struct TestServer {
 
 impl TestServer {
     pub(crate) async fn start() -> Self {
+        Self::auditing(None).await
+    }
+
+    /// A server that records requests.
+    pub(crate) async fn auditing(audit: Option<Arc<AuditLog>>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rubelet.sock");
         let listener = bind_unix(&UnixSocket::new(&path)).await.unwrap();
         let node = Arc::new(FakeNode::default());
         let (stop, stopped) = oneshot::channel::<()>();
         let view: Arc<dyn NodeView> = node.clone();
-        let task = tokio::spawn(serve_unix(listener, view, async move {
-            let _ = stopped.await;
-        }));
+        let task = tokio::spawn(serve_unix(
+            listener,
+            view,
+            Arc::new(()),
+            audit,
+            async move {
+                let _ = stopped.await;
+            },
+        ));
         Self {
             node,
             path,

@@ -101,7 +101,7 @@ async fn the_health_port_serves_health_and_metrics_and_nothing_else() {
     );
     let (stop, stopped) = oneshot::channel::<()>();
     let view: Arc<dyn NodeView> = Arc::new(FakeNode::default());
-    let server = tokio::spawn(serve_health(listener, view, async {
+    let server = tokio::spawn(serve_health(listener, view, Arc::new(()), async {
         let _ = stopped.await;
     }));
     for (path, start, end) in [

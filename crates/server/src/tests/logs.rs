@@ -2,7 +2,10 @@
 
 use std::{
     io,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use bytes::Bytes;
@@ -217,4 +220,27 @@ async fn a_reader_who_goes_ends_the_log() {
     let path = "/api/v1/namespaces/default/pods/web/log?follow=true";
     drop(server.open("GET", path, "").await);
     lines.closed().await;
+}
+
+#[tokio::test]
+async fn a_reader_that_reads_nothing_costs_no_memory() {
+    let server = TestServer::with_pods().await;
+    let pulled = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&pulled);
+    *server.node.log.lock().unwrap() = Some(Box::new(move |_| {
+        let piece = Bytes::from(vec![b'x'; 16 * 1024]);
+        Ok(Box::pin(stream::repeat_with(move || {
+            counter.fetch_add(piece.len(), Ordering::Relaxed);
+            Ok(piece.clone())
+        })))
+    }));
+    let path = "/api/v1/namespaces/default/pods/web/log?follow=true";
+    let silent = server.open("GET", path, "").await;
+    // Each of these gives the log a turn, if it had room.
+    for _ in 0..200 {
+        server.get("/version").await;
+    }
+    let held = pulled.load(Ordering::Relaxed);
+    assert!(held < 8 * 1024 * 1024, "{held}");
+    drop(silent);
 }

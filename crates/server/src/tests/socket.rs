@@ -5,6 +5,8 @@ use std::{
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
 };
 
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
 use super::fixture::TestServer;
 use crate::{BindError, UnixSocket, bind_unix};
 
@@ -99,4 +101,44 @@ async fn stopping_closes_the_socket_for_new_clients() {
     server.stop().await;
     assert!(!path.exists());
     assert!(tokio::net::UnixStream::connect(&kept).await.is_err());
+}
+
+#[tokio::test]
+async fn connections_have_a_limit_and_the_next_is_closed_at_once() {
+    let server = TestServer::with_pods().await;
+    let mut held = Vec::new();
+    for _ in 0..128 {
+        held.push(server.open("GET", "/api/v1/pods?watch=1", "").await);
+    }
+    let mut refused = tokio::net::UnixStream::connect(&server.path).await.unwrap();
+    let mut nothing = Vec::new();
+    let _ = refused.read_to_end(&mut nothing).await;
+    assert!(nothing.is_empty());
+    held.pop();
+    // The place is free as soon as the server has seen the end of that connection.
+    loop {
+        let mut stream = tokio::net::UnixStream::connect(&server.path).await.unwrap();
+        let request = b"GET /version HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n";
+        let mut answer = Vec::new();
+        let _ = stream.write_all(request).await;
+        let _ = stream.read_to_end(&mut answer).await;
+        if answer.starts_with(b"HTTP/1.1 200") {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_asks_nothing_is_left_after_ten_seconds() {
+    let server = TestServer::with_pods().await;
+    for part in [&b""[..], b"GET /version HTTP/1.1\r\nHost: no"] {
+        let mut stream = tokio::net::UnixStream::connect(&server.path).await.unwrap();
+        stream.write_all(part).await.unwrap();
+        tokio::time::pause();
+        let began = tokio::time::Instant::now();
+        let _ = stream.read_to_end(&mut Vec::new()).await;
+        let seconds = began.elapsed().as_secs();
+        assert!((9..=12).contains(&seconds), "{seconds}");
+        tokio::time::resume();
+    }
 }

@@ -1,13 +1,21 @@
 //! The file of a log. A write never blocks the container for good and never leaves half an entry:
-//! what the disk doesn't take is dropped and counted.
+//! what the disk doesn't take is dropped and counted, and the log tells of it as soon as it can.
+//!
+//! A log is bounded, whoever rotates it and however late: a file that has half of the bound is moved
+//! aside here, under the name that a kubelet would give it, and the one that was moved aside before is
+//! removed.
 
 use std::{
-    fs::{File, OpenOptions},
+    borrow::Cow,
+    ffi::OsString,
+    fs::File,
     io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
+use rubelet_logs::entry::StdStream;
+
+use super::{place::Place, write_entry};
 use crate::protocol::LogState;
 
 /// An open log, or none where the output is thrown away.
@@ -17,25 +25,32 @@ pub(crate) struct LogFile {
     state: LogState,
     /// Whether the latest write failed.
     failing: bool,
+    /// Lines and bytes that are lost and of which the log does not tell yet.
+    untold: (u64, u64),
 }
 
 #[derive(Debug)]
 struct Open {
-    path: PathBuf,
+    place: Place,
     file: File,
+    /// Bytes in the file, or more, if somebody has cut it.
+    length: u64,
+    /// Most bytes of the file; `None` for no bound.
+    longest: Option<u64>,
+    /// The file that was moved aside last.
+    aside: Option<OsString>,
+    /// Whether an older file than that was removed.
+    has_dropped: bool,
     /// Whether the file ends in the middle of an entry.
     torn: bool,
 }
 
 impl LogFile {
-    /// Opens the log; `None` throws everything away.
-    pub(crate) fn open(path: Option<&Path>) -> io::Result<Self> {
+    /// Opens the log; `None` throws everything away. `bound` is the most that the log takes on disk,
+    /// in bytes, 0 for no bound.
+    pub(crate) fn open(path: Option<&Path>, bound: u64) -> io::Result<Self> {
         let open = match path {
-            Some(path) => Some(Open {
-                path: path.to_owned(),
-                file: open(path)?,
-                torn: false,
-            }),
+            Some(path) => Some(Open::new(path, bound)?),
             None => None,
         };
         Ok(Self {
@@ -47,8 +62,9 @@ impl LogFile {
     /// Opens the file at the same path anew. The old one is written to if that fails.
     pub(crate) fn reopen(&mut self) -> io::Result<()> {
         if let Some(log) = &mut self.open {
-            log.file = open(&log.path)?;
-            log.torn = false;
+            let place = Place::open(log.place.path())?;
+            log.use_file(place.file()?)?;
+            log.place = place;
         }
         Ok(())
     }
@@ -58,30 +74,133 @@ impl LogFile {
         &self.state
     }
 
-    /// Writes whole entries. Returns why, when entries are lost for the first time after others
-    /// were written.
-    pub(crate) fn append(&mut self, entries: &[u8]) -> Option<String> {
+    /// Writes whole entries; `stamp` is the present time as entries have it. Returns a warning when
+    /// entries are lost for the first time after others were written, and when the bound takes away
+    /// the first ones.
+    pub(crate) fn append(&mut self, entries: &[u8], stamp: &str) -> Option<String> {
         let log = self.open.as_mut()?;
-        if entries.is_empty() {
+        let note = note(self.untold, &self.state, stamp);
+        if entries.is_empty() && note.is_empty() {
             return None;
         }
-        let (kept, error) = log.append(entries);
+        let batch = if note.is_empty() {
+            Cow::Borrowed(entries)
+        } else {
+            Cow::Owned([&note, entries].concat())
+        };
+        let had_dropped = log.has_dropped;
+        let (kept, error) = match log.make_room(batch.len() as u64, stamp) {
+            Ok(()) => log.append(&batch),
+            Err(error) => (0, Some(error)),
+        };
+        if kept >= note.len() {
+            self.untold = (0, 0);
+        }
         let Some(error) = error else {
             self.failing = false;
-            return None;
+            let path = log.place.path().display();
+            return (log.has_dropped && !had_dropped).then(|| {
+                format!("{path} has more than its bound between two rotations: the oldest entries are dropped")
+            });
         };
-        let lost = &entries[kept..];
-        let lines = lost.iter().filter(|byte| **byte == b'\n').count();
-        self.state.lost_lines += lines as u64;
-        self.state.lost_bytes += lost.len() as u64;
-        let text = format!("cannot write to {}: {error}", log.path.display());
+        let lost = &entries[kept.saturating_sub(note.len())..];
+        let lines = lost.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let bytes = lost.len() as u64;
+        self.state.lost_lines += lines;
+        self.state.lost_bytes += bytes;
+        self.untold = (self.untold.0 + lines, self.untold.1 + bytes);
+        let text = format!("cannot write to {}: {error}", log.place.path().display());
         self.state.last_error = Some(text.clone());
         let first = !std::mem::replace(&mut self.failing, true);
         first.then_some(text)
     }
 }
 
+/// The entry that tells of a loss; empty if there is none.
+fn note((lines, bytes): (u64, u64), state: &LogState, stamp: &str) -> Vec<u8> {
+    let mut note = Vec::new();
+    if bytes > 0 {
+        let why = state.last_error.as_deref().unwrap_or_default();
+        let text = format!("rubelet: {lines} entries of this log ({bytes} bytes) are lost: {why}");
+        write_entry(
+            &mut note,
+            stamp,
+            StdStream::Stderr,
+            false,
+            [text.as_bytes(), b""],
+        );
+    }
+    note
+}
+
 impl Open {
+    fn new(path: &Path, bound: u64) -> io::Result<Self> {
+        let place = Place::open(path)?;
+        let file = place.file()?;
+        Ok(Self {
+            length: file.metadata()?.len(),
+            place,
+            file,
+            longest: (bound > 0).then_some(bound / 2),
+            aside: None,
+            has_dropped: false,
+            torn: false,
+        })
+    }
+
+    fn use_file(&mut self, file: File) -> io::Result<()> {
+        self.length = file.metadata()?.len();
+        self.file = file;
+        self.torn = false;
+        Ok(())
+    }
+
+    /// Goes on in a new file if the present one would become too long.
+    fn make_room(&mut self, more: u64, stamp: &str) -> io::Result<()> {
+        if self.fits(more) {
+            return Ok(());
+        }
+        if !self.place.holds(&self.file)? {
+            // Whoever moved it away is about to say so. What has the name now is the log.
+            let file = self.place.file()?;
+            return self.use_file(file);
+        }
+        self.length = self.file.metadata()?.len();
+        if self.fits(more) {
+            Ok(())
+        } else {
+            self.rotate(stamp)
+        }
+    }
+
+    /// What is more than the bound by itself is written all the same: it is one read.
+    fn fits(&self, more: u64) -> bool {
+        let with = self.length.saturating_add(more);
+        self.length == 0 || self.longest.is_none_or(|longest| with <= longest)
+    }
+
+    fn rotate(&mut self, stamp: &str) -> io::Result<()> {
+        let aside = self.place.with_suffix(&suffix(stamp));
+        // Within one second the name is the same.
+        let again = self.aside.as_ref() == Some(&aside);
+        self.place.move_to(&aside, again)?;
+        self.has_dropped |= again;
+        match self.place.new_file() {
+            Ok(file) => self.use_file(file)?,
+            Err(error) => {
+                self.place.move_back(&aside);
+                return Err(error);
+            }
+        }
+        if let Some(before) = self.aside.replace(aside)
+            && !again
+        {
+            self.has_dropped = true;
+            self.place.remove(&before)?;
+        }
+        Ok(())
+    }
+
     /// How many bytes of whole entries are in the file, and why not all.
     fn append(&mut self, entries: &[u8]) -> (usize, Option<io::Error>) {
         if self.torn {
@@ -89,6 +208,7 @@ impl Open {
                 Ok(()) => self.torn = false,
                 Err(error) => return (0, Some(error)),
             }
+            self.length += 1;
         }
         let mut written = 0;
         let error = loop {
@@ -99,9 +219,11 @@ impl Open {
                 Err(error) => break error,
             }
             if written == entries.len() {
+                self.length += written as u64;
                 return (written, None);
             }
         };
+        self.length += written as u64;
         let whole = entries[..written]
             .iter()
             .rposition(|byte| *byte == b'\n')
@@ -113,18 +235,23 @@ impl Open {
     }
 
     /// Takes the last bytes off the file.
-    fn cut(&self, bytes: u64) -> io::Result<()> {
+    fn cut(&mut self, bytes: u64) -> io::Result<()> {
         let length = self.file.metadata()?.len();
-        self.file.set_len(length.saturating_sub(bytes))
+        self.file.set_len(length.saturating_sub(bytes))?;
+        self.length = self.length.saturating_sub(bytes);
+        Ok(())
     }
 }
 
-/// As containerd opens it: readable for the group, so that collectors need not be root.
-fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o640)
-        .custom_flags(libc::O_CLOEXEC)
-        .open(path)
+/// `YYYYMMDD-HHMMSS` of a time as entries have it, as kubelets name files that were moved aside.
+fn suffix(stamp: &str) -> String {
+    let (date, time) = stamp.split_once('T').unwrap_or_default();
+    let digits = |text: &str, count: usize| -> String {
+        let digits = text.chars().filter(char::is_ascii_digit);
+        digits.take(count).collect()
+    };
+    format!("{}-{}", digits(date, 8), digits(time, 6))
 }
+
+#[cfg(test)]
+mod tests;

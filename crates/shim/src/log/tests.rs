@@ -1,4 +1,4 @@
-//! Entries, and a disk that fills up.
+//! How a stream becomes entries.
 
 use proptest::prelude::*;
 
@@ -76,46 +76,4 @@ proptest! {
             .collect();
         prop_assert_eq!(again, text);
     }
-}
-
-#[test]
-fn a_full_disk_drops_whole_entries_and_counts_them() {
-    let mount = crate::supervisor::test_mount::Tmpfs::new("log-full", 64 << 10);
-    let path = mount.path().join("0.log");
-    let mut log = LogFile::open(Some(&path)).unwrap();
-    let entry = [b"T stdout F ".as_slice(), &[b'x'; 1000], b"\n"].concat();
-    let batch = entry.repeat(10);
-    let mut why = None;
-    for _ in 0..20 {
-        why = why.or(log.append(&batch));
-    }
-    assert!(why.unwrap().contains("No space left"));
-    let text = std::fs::read(&path).unwrap();
-    assert_eq!(text.len() % entry.len(), 0, "half an entry is in the file");
-    let written = (text.len() / entry.len()) as u64;
-    assert!(written > 30, "{written}");
-    assert_eq!(log.state().lost_lines, 200 - written);
-    assert_eq!(log.state().lost_bytes, (200 - written) * entry.len() as u64);
-
-    // Space comes back: so do the entries, without a gap in the format.
-    std::fs::rename(&path, mount.path().join("old")).unwrap();
-    std::fs::remove_file(mount.path().join("old")).unwrap();
-    log.reopen().unwrap();
-    assert_eq!(log.append(&entry), None);
-    assert_eq!(std::fs::read(&path).unwrap(), entry);
-    assert_eq!(log.state().lost_lines, 200 - written);
-}
-
-#[test]
-fn a_log_that_was_moved_away_is_written_to_until_it_is_reopened() {
-    let dir = tempfile::tempdir().unwrap();
-    let (path, moved) = (dir.path().join("0.log"), dir.path().join("0.log.1"));
-    let mut log = LogFile::open(Some(&path)).unwrap();
-    log.append(b"a\n");
-    std::fs::rename(&path, &moved).unwrap();
-    log.append(b"b\n");
-    log.reopen().unwrap();
-    log.append(b"c\n");
-    assert_eq!(std::fs::read(&moved).unwrap(), b"a\nb\n");
-    assert_eq!(std::fs::read(&path).unwrap(), b"c\n");
 }

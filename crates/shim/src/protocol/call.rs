@@ -162,9 +162,25 @@ pub struct CreateContainer {
     /// Whether there is `seccomp.bpf`: `struct sock_filter[]` in native byte order.
     #[serde(default)]
     pub has_seccomp: bool,
+    /// Most bytes that its log takes on disk, 0 for no bound. The shim moves a file with half of
+    /// them aside, as `NAME.YYYYMMDD-HHMMSS`, and removes the one that it moved aside before.
+    #[serde(default)]
+    pub max_log_bytes: u64,
+    /// The container whose processes it sees. It must run when this one is made, else the call
+    /// fails: the shim holds its PID namespace open, so that no other one can be joined when its
+    /// process ID is given to another process. `config.json` must name [`Self::PID_NAMESPACE`] of
+    /// the bundle as the path of the PID namespace.
+    #[serde(default)]
+    pub pid_target: Option<String>,
     /// Longest piece of a line in the log in bytes, 0 for no limit.
     #[serde(default = "longest_piece")]
     pub max_log_line: usize,
+}
+
+impl CreateContainer {
+    /// Name of the link in the bundle to the PID namespace of [`Self::pid_target`]. It leads to the
+    /// shim's descriptor.
+    pub const PID_NAMESPACE: &str = "pid-namespace";
 }
 
 /// containerd's and the CRI's default for the longest piece of a log line.

@@ -26,6 +26,8 @@ fn create() -> CreateContainer {
         stdin_once: true,
         tty: true,
         has_seccomp: true,
+        max_log_bytes: 1 << 20,
+        pid_target: None,
         max_log_line: 100,
     }
 }

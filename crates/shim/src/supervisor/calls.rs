@@ -15,6 +15,7 @@ use super::{
     output::Output,
     sandbox::Sandbox,
     shim::Shim,
+    target,
     watch::{Interest, Source},
 };
 use crate::{
@@ -112,13 +113,17 @@ impl Shim {
                 error,
             )
         })?;
-        let log = LogFile::open(what.log_path.as_deref()).map_err(|error| {
+        let log = LogFile::open(what.log_path.as_deref(), what.max_log_bytes).map_err(|error| {
             let path = what.log_path.as_deref().unwrap_or(&what.bundle).display();
             host_failure(&format!("cannot open the log {path}"), error)
         })?;
         let cgroup = match what.runtime {
             RuntimeChoice::Embedded => Some(self.target(&what)?),
             RuntimeChoice::External(_) => None,
+        };
+        let target = match &what.pid_target {
+            Some(id) => Some(self.hold_target(id, &what.bundle)?),
+            None => None,
         };
         let mut output = Output::new(log);
         let mut input = Input::default();
@@ -130,7 +135,7 @@ impl Shim {
             what: &what,
             spec: &spec,
             streams,
-            namespaces: sandbox.joined(),
+            namespaces: target::joined(sandbox, target.as_ref()),
             cgroup: cgroup.as_ref(),
         });
         let startup = match startup {
@@ -157,6 +162,7 @@ impl Shim {
             init: None,
             output,
             input,
+            target,
             execs: std::collections::BTreeMap::new(),
             kills: Vec::new(),
             deletion: None,

@@ -33,6 +33,10 @@ pub(super) struct Container {
     pub(super) ends_as_one: bool,
     pub(super) output: Output,
     pub(super) input: Input,
+    /// The PID namespace of the container whose processes it sees. Held as long as the container:
+    /// its bundle has a link to the descriptor.
+    #[expect(dead_code, reason = "it is used by its number")]
+    pub(super) target: Option<OwnedFd>,
     pub(super) execs: BTreeMap<u32, Exec>,
     /// Programs that send a signal, and who waits for them.
     pub(super) kills: Vec<(i32, ReplyTo)>,

@@ -129,7 +129,7 @@ impl Output {
                     batch.clear();
                     let now = stamp.of(clock::now_ns());
                     stream.lines.push(&bytes[..got], now, &mut batch);
-                    warning = self.log.append(&batch).or(warning);
+                    warning = self.log.append(&batch, now).or(warning);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -144,7 +144,8 @@ impl Output {
         let mut stream = self.streams[index].take()?;
         watch.remove(&stream.file);
         let mut batch = Vec::new();
-        stream.lines.end(stamp.of(clock::now_ns()), &mut batch);
-        self.log.append(&batch)
+        let now = stamp.of(clock::now_ns());
+        stream.lines.end(now, &mut batch);
+        self.log.append(&batch, now)
     }
 }

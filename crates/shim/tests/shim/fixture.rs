@@ -87,6 +87,7 @@ pub(crate) struct Recipe {
     pub(crate) host_pids: bool,
     pub(crate) overlay: bool,
     pub(crate) max_log_line: usize,
+    pub(crate) max_log_bytes: u64,
     pub(crate) log_path: Option<PathBuf>,
     /// Namespaces of the pod that it joins, and where they are.
     pub(crate) joins: Vec<(NamespaceKind, PathBuf)>,
@@ -248,6 +249,8 @@ impl Shim {
             stdin_once: recipe.stdin_once,
             tty: recipe.tty,
             has_seccomp: false,
+            max_log_bytes: recipe.max_log_bytes,
+            pid_target: None,
             max_log_line: match recipe.max_log_line {
                 0 => 16 << 10,
                 length => length,

@@ -123,10 +123,66 @@ fn a_full_disk_neither_blocks_nor_ends_the_container_and_is_counted() {
     let text = fs::read_to_string(disk.join("0.log")).unwrap();
     assert_eq!(entry(text.lines().last().unwrap()).2, "later");
     let lost = shim.container("c").unwrap().log.lost_lines;
-    let rest = text.lines().count() as u64 - 1;
+    // The loss is told in the log, as the first thing that could be written.
+    let (stream, _, note) = entry(text.lines().next().unwrap());
+    assert_eq!(stream, "stderr");
+    assert!(
+        note.starts_with(&format!("rubelet: {lost} entries of this log")),
+        "{note}"
+    );
+    let rest = text.lines().count() as u64 - 2;
     assert_eq!(written + lost + rest, 100_000);
     shim.delete("c");
     rubelet_host::mount::unmount(&disk, true).unwrap();
+}
+
+#[test]
+fn a_container_that_never_stops_writing_fills_no_disk_and_is_not_held_up() {
+    let shim = &mut shim("log-bound");
+    let bound = 256 << 10;
+    let recipe = Recipe {
+        max_log_bytes: bound,
+        ..Recipe::default()
+    };
+    // Some 4 MiB with the heads of the entries.
+    shim.run("c", "seq 100000; echo last >&2; exit 4", recipe);
+    assert_eq!(shim.exit("c").exit_code, 4);
+    let entries = fs::read_dir(shim.bundle("c")).unwrap().flatten();
+    let mut files: Vec<_> = entries
+        .filter(|file| file.file_name().to_string_lossy().starts_with("0.log"))
+        .map(|file| file.path())
+        .collect();
+    files.sort();
+    assert_eq!(files.len(), 2, "{files:?}");
+    files.reverse();
+    let sizes = files.iter().map(|file| file.metadata().unwrap().len());
+    // A file may end with one read more than half of the bound.
+    assert!(
+        sizes.clone().sum::<u64>() < bound * 3,
+        "{:?}",
+        sizes.collect::<Vec<_>>()
+    );
+    let text: String = files
+        .iter()
+        .map(|file| fs::read_to_string(file).unwrap())
+        .collect();
+    let mut lines: Vec<String> = text.lines().map(|line| entry(line).2).collect();
+    lines.retain(|line| line != "last");
+    let first = 100_000 - lines.len() + 1;
+    assert!(first > 1, "nothing was dropped");
+    assert!(
+        lines
+            .iter()
+            .zip(first..)
+            .all(|(line, number)| *line == number.to_string())
+    );
+    let state = shim.container("c").unwrap().log;
+    assert_eq!(state.lost_lines, 0, "{state:?}");
+    let warnings = shim.state().warnings;
+    assert!(
+        warnings.iter().any(|text| text.contains("bound")),
+        "{warnings:?}"
+    );
 }
 
 #[test]

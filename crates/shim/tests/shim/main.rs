@@ -14,3 +14,4 @@ mod protocol;
 mod silent;
 mod streams;
 mod survival;
+mod target;

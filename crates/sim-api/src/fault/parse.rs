@@ -109,10 +109,11 @@ fn read_fault(key: &str, value: Option<&str>) -> Result<Fault, String> {
         ("cut-body", None) => Fault::CutBody,
         ("hang", None) => Fault::Hang,
         ("expire", None) => Fault::Expire,
+        ("nulls", None) => Fault::Nulls,
         _ => {
             return Err(format!(
                 "{key:?} is no condition (name, user, chance, skip, times, retry-after) and no fault \
-                 (delay=, code=, lost, cut, cut-after, cut-body, hang, stall, end, expire)"
+                 (delay=, code=, lost, cut, cut-after, cut-body, hang, stall, end, expire, nulls)"
             ));
         }
     };
@@ -161,6 +162,7 @@ mod tests {
             "list * cut-body",
             "* * hang",
             "watch * expire",
+            "* nodes* nulls",
         ] {
             let rule: Rule = text.parse().expect(text);
             assert_eq!(rule.to_string(), text);

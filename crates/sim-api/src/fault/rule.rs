@@ -46,6 +46,8 @@ pub enum Fault {
     },
     /// A watch or list that is told that its resource version is too old.
     Expire,
+    /// It is done, and the answer has a null for all that is empty or absent.
+    Nulls,
 }
 
 /// A fault, and for which requests. Written as `VERB RESOURCE [CONDITION...] FAULT`.
@@ -179,6 +181,7 @@ impl fmt::Display for Rule {
             Fault::Stall { after } => write!(f, " stall={after:?}"),
             Fault::End { after } => write!(f, " end={after:?}"),
             Fault::Expire => f.write_str(" expire"),
+            Fault::Nulls => f.write_str(" nulls"),
         }
     }
 }

@@ -65,6 +65,9 @@ impl SimApi {
 
     /// While down, all connections are closed and none is taken.
     pub fn set_down(&self, down: bool) {
+        if !down {
+            self.shared.came_back();
+        }
         self.shared.faults.rewire(|wires, newest| {
             wires.down = down;
             wires.closed = newest;

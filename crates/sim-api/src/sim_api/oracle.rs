@@ -31,7 +31,8 @@ impl SimApi {
         self.shared.oracle().forget();
     }
 
-    /// What happened that must not: statuses that moved backwards, pods removed while they ran.
+    /// What happened that must not: statuses that moved backwards, pods removed while they ran,
+    /// nulls written by the agent.
     #[must_use]
     pub fn violations(&self) -> Vec<Violation> {
         self.shared.oracle().violations().to_vec()

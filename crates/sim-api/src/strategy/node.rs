@@ -36,6 +36,20 @@ pub(super) fn before_create(object: &mut Value, context: &Context<'_>) {
     }
 }
 
+/// What the API server keeps is not what was sent: an empty list that Go's type does not omit comes
+/// back as null.
+pub(super) fn as_kept(object: &mut Value) {
+    let images = object.pointer_mut("/status/images");
+    for image in images.and_then(Value::as_array_mut).into_iter().flatten() {
+        let has_names = image["names"]
+            .as_array()
+            .is_some_and(|names| !names.is_empty());
+        if !has_names && let Some(fields) = image.as_object_mut() {
+            fields.insert("names".to_owned(), Value::Null);
+        }
+    }
+}
+
 fn free_range(context: &Context<'_>) -> String {
     let nodes = context.store.list("nodes", None);
     let taken: Vec<&str> = nodes

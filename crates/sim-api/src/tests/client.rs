@@ -16,6 +16,7 @@ pub(super) struct TestClient {
     sender: http1::SendRequest<Full<Bytes>>,
     token: Option<String>,
     accept: &'static str,
+    agent: &'static str,
 }
 
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
@@ -29,6 +30,7 @@ impl TestClient {
             sender,
             token: None,
             accept: "application/json",
+            agent: "test",
         }
     }
 
@@ -39,6 +41,11 @@ impl TestClient {
 
     pub(super) fn accepting(mut self, accept: &'static str) -> Self {
         self.accept = accept;
+        self
+    }
+
+    pub(super) fn named(mut self, agent: &'static str) -> Self {
+        self.agent = agent;
         self
     }
 
@@ -54,6 +61,7 @@ impl TestClient {
             .uri(path)
             .header(header::HOST, "sim")
             .header(header::ACCEPT, self.accept)
+            .header(header::USER_AGENT, self.agent)
             .header(header::CONTENT_TYPE, media_type);
         if let Some(token) = &self.token {
             request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));

@@ -240,3 +240,20 @@ async fn a_skewed_clock_shows_in_what_is_made() {
         .unwrap();
     assert!(before.duration_since(created) > jiff::SignedDuration::from_mins(119));
 }
+
+#[tokio::test(start_paused = true)]
+async fn answers_with_nulls_are_those_of_work_that_was_done() {
+    let (api, mut client) = pair().await;
+    rule(&api, "* pods nulls");
+    let (code, made) = client.post(PODS, &pod("web")).await;
+    assert_eq!((code, &made["metadata"]["name"]), (201, &json!("web")));
+    let fields = made["metadata"].as_object().unwrap();
+    assert!(fields.contains_key("ownerReferences") && fields["ownerReferences"].is_null());
+    let kept = api.get("pods", "", "web").unwrap();
+    assert!(
+        !kept["metadata"]
+            .as_object()
+            .unwrap()
+            .contains_key("ownerReferences")
+    );
+}

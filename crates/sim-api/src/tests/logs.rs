@@ -64,8 +64,8 @@ async fn node(api: &SimApi) -> u16 {
     port
 }
 
-#[tokio::test]
-async fn a_log_is_read_from_the_pod_s_node_as_the_server() {
+/// What a node says it was asked, when the server is asked for that path.
+async fn asked(path: &str) -> String {
     let api = server().await;
     let port = node(&api).await;
     api.create(
@@ -81,17 +81,30 @@ async fn a_log_is_read_from_the_pod_s_node_as_the_server() {
     .unwrap();
     api.create("pods", &pod_on("web", "n")).unwrap();
     let mut client = TestClient::new(&api).await;
-    let path = format!("{PODS}/web/log?tailLines=3&sinceTime=2026-01-01T00:00:00Z&pretty=true");
     let answer = client
-        .try_send(Method::GET, &path, "", String::new())
+        .try_send(Method::GET, path, "", String::new())
         .await
         .unwrap();
     assert_eq!(answer.status(), 200);
     let body = answer.into_body().collect().await.unwrap().to_bytes();
+    String::from_utf8_lossy(&body).into_owned()
+}
+
+#[tokio::test]
+async fn a_log_is_read_from_the_pod_s_node_as_the_server() {
+    let path = format!("{PODS}/web/log?tailLines=3&sinceTime=2026-01-01T00:00:00Z&pretty=true");
     assert_eq!(
-        std::str::from_utf8(&body).unwrap(),
+        asked(&path).await,
         "GET /containerLogs/default/web/main?sinceTime=2026-01-01T00%3A00%3A00Z&tailLines=3 \
          HTTP/1.1 by kube-apiserver-kubelet-client"
+    );
+}
+
+#[tokio::test]
+async fn what_is_asked_of_a_node_s_port_reaches_it_with_its_query() {
+    assert_eq!(
+        asked("/api/v1/nodes/n/proxy/pods?mine=a%2Bb").await,
+        "GET /pods?mine=a%2Bb HTTP/1.1 by kube-apiserver-kubelet-client"
     );
 }
 

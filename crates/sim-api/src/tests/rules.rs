@@ -33,6 +33,26 @@ async fn pods_are_bound_once_a_node_is_ready() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pod_whose_claim_is_missing_is_not_bound() {
+    let (api, _) = pair().await;
+    api.create("nodes", &ready_node("n")).unwrap();
+    let mut claims = pod("claims");
+    let claim = json!({ "claimName": "data" });
+    claims["spec"]["volumes"] = json!([{ "name": "v", "persistentVolumeClaim": claim }]);
+    api.create("pods", &claims).unwrap();
+    let says = |found: Option<&serde_json::Value>| {
+        found.is_some_and(|pod| {
+            pod["status"]["conditions"][0]["message"]
+                == "0/1 nodes are available: persistentvolumeclaim \"data\" not found."
+        })
+    };
+    api.wait_for(("pods", "", "claims"), SECOND, says)
+        .await
+        .unwrap();
+    assert!(api.get("pods", "", "claims").unwrap()["spec"]["nodeName"].is_null());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_node_is_tainted_until_it_is_ready_and_lost_with_its_lease() {
     let (api, _) = pair().await;
     api.configure(|config| config.node_lifecycle = true);
@@ -97,6 +117,42 @@ async fn a_node_changes_only_what_is_its_own() {
         200
     );
     assert!(api.violations().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_reads_what_its_pods_name_once_the_server_knows_them() {
+    let (api, _) = pair().await;
+    api.configure(|config| {
+        config.authenticate = true;
+        config.node_authorization = true;
+        config.relations_after = SECOND;
+    });
+    for name in ["used", "other"] {
+        api.create("configmaps", &json!({ "metadata": { "name": name } }))
+            .unwrap();
+    }
+    let mut pod = pod_on("web", "n");
+    let used = json!({ "name": "used" });
+    pod["spec"]["volumes"] = json!([{ "name": "v", "configMap": used }]);
+    api.create("pods", &pod).unwrap();
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let (used, other) = (format!("{maps}/used"), format!("{maps}/other"));
+    let mut node = node_client(&api, "n").await;
+    assert_eq!(node.get(&used).await.0, 200);
+    let (code, refused) = node.get(&other).await;
+    assert_eq!(code, 403);
+    assert_eq!(
+        refused["message"],
+        "configmaps \"other\" is forbidden: User \"system:node:n\" cannot get resource \
+         \"configmaps\" in API group \"\" in the namespace \"default\": no relationship found \
+         between node 'n' and this object"
+    );
+
+    api.restart(crate::Restart::default()).await;
+    let mut node = node_client(&api, "n").await;
+    assert_eq!(node.get(&used).await.0, 403, "its pods are not known yet");
+    tokio::time::sleep(SECOND).await;
+    assert_eq!(node.get(&used).await.0, 200);
 }
 
 #[tokio::test(start_paused = true)]

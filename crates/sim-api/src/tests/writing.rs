@@ -241,3 +241,27 @@ async fn what_a_broken_client_sends_is_refused() {
         405
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn null_is_taken_from_kubectl_and_refused_from_the_agent() {
+    let api = super::server().await;
+    let mut made = pod("web");
+    made["metadata"]["creationTimestamp"] = json!(null);
+    let client = super::TestClient::new(&api).await;
+    let (code, error) = client.named("rubelet/1.0").post(PODS, &made).await;
+    assert_eq!(code, 400);
+    assert_eq!(
+        error["message"],
+        "\"metadata.creationTimestamp\" is null in the body of a create request for pods: leave the \
+         field out; only in a merge patch null has a meaning"
+    );
+    let violations = api.violations();
+    assert_eq!(violations.len(), 1, "{violations:?}");
+    let client = super::TestClient::new(&api).await;
+    assert_eq!(client.named("kubectl/v1.36").post(PODS, &made).await.0, 201);
+    let mut client = super::TestClient::new(&api).await.named("rubelet/1.0");
+    let path = format!("{PODS}/web");
+    let patch = json!({ "metadata": { "labels": { "app": null } } });
+    assert_eq!(client.patch(&path, &patch).await.0, 200);
+    assert_eq!(api.violations().len(), 1);
+}

@@ -2,10 +2,8 @@
 
 use std::{
     collections::BTreeMap,
-    convert::Infallible,
     ffi::{OsStr, OsString},
     fs, io,
-    mem::MaybeUninit,
     os::{
         fd::OwnedFd,
         unix::{ffi::OsStrExt, fs::MetadataExt},
@@ -13,7 +11,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+use rubelet_host::inotify;
+use rustix::fs::inotify::{CreateFlags, ReadFlags, WatchFlags, add_watch, init};
 use tokio::io::{Interest, unix::AsyncFd};
 
 /// Something that happened to a manifest, or where it lies.
@@ -50,7 +49,7 @@ impl FolderEvents {
     /// Begins to watch the path as it is now: a folder and its place in the folder around it, a
     /// file in its folder, or for a path that does not exist the nearest folder above it.
     pub(super) fn new(path: &Path) -> io::Result<Self> {
-        let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+        let fd = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
         let mut watched = BTreeMap::new();
         let mut missing = path;
         if fs::metadata(path).is_ok_and(|meta| meta.is_dir()) {
@@ -116,41 +115,26 @@ impl FolderEvents {
 
     /// Takes all events that count, also those that nobody was woken for yet.
     pub(super) fn drain(&mut self) -> io::Result<Vec<Happened>> {
-        let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut happened = Vec::new();
         let Self {
-            inotify,
+            inotify: watch,
             watched,
             stale,
         } = self;
-        let mut take = |fd: &OwnedFd| -> io::Result<Infallible> {
-            let mut reader = Reader::new(fd, &mut buffer);
-            loop {
-                let event = reader.next()?;
+        let mut take = |fd: &OwnedFd| {
+            inotify::drain(fd, |event| {
                 let name = event
                     .file_name()
                     .map(|name| OsStr::from_bytes(name.to_bytes()));
                 let place = watched.get(&event.wd());
                 happened.extend(judge(place, event.events(), name, stale));
-            }
+            })
         };
         // Whether there is something to read is remembered, and on a busy machine not up to date:
         // what was written while a file was read must not go unseen. Reading by what is remembered
         // corrects that.
-        for remembered in [false, true] {
-            loop {
-                let drained = match remembered {
-                    false => take(inotify.get_ref()),
-                    true => inotify.try_io(Interest::READABLE, |fd| take(fd)),
-                };
-                match drained {
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    Err(error) => return Err(error),
-                    Ok(never) => match never {},
-                }
-            }
-        }
+        inotify::drained(take(watch.get_ref()))?;
+        inotify::drained(watch.try_io(Interest::READABLE, |fd| take(fd)))?;
         Ok(happened)
     }
 }
@@ -208,7 +192,7 @@ fn add(
     if manifests {
         flags |= WatchFlags::CLOSE_WRITE | WatchFlags::MODIFY;
     }
-    let id = inotify::add_watch(fd, folder, flags)?;
+    let id = add_watch(fd, folder, flags)?;
     let identity = identity(folder).ok_or(io::ErrorKind::NotFound)?;
     watched.insert(
         id,

@@ -24,6 +24,8 @@ pub(super) const POD_LOGS: &str = "logs";
 pub(super) const LOG: &str = "agent.log";
 pub(super) const API_SOCKET: &str = "api.sock";
 pub(super) const CONFIG: &str = "config.yaml";
+/// The key for secrets on disk, beside the root directory.
+const SECRETS_KEY: &str = "secrets.key";
 const NOTIFY_SOCKET: &str = "notify.sock";
 /// Where manifests are written before they are moved into their folder.
 const STAGING: &str = "staging";
@@ -183,7 +185,10 @@ impl AgentBuilder {
             "healthzPort": healthz_port,
             "cgroupRoot": self.scratch.cgroup_root(),
             "failCgroupV1": false,
-            "rubelet": { "socket": dir.join(API_SOCKET) },
+            "rubelet": {
+                "socket": dir.join(API_SOCKET),
+                "secretsKeyFile": dir.join(SECRETS_KEY),
+            },
         });
         for (field, value) in &self.config {
             match (config.get_mut(field), value) {

@@ -13,7 +13,7 @@ const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
 
-/// An archive with all `images`, each made of the one `layer`.
+/// An archive with all `images`, each made of the one `layer`. An empty name is none.
 pub(super) fn build(layer: &[u8], images: &[Image]) -> Result<Vec<u8>> {
     let mut blobs = Blobs::default();
     let layer = blobs.add(LAYER, layer.to_vec());
@@ -33,7 +33,9 @@ pub(super) fn build(layer: &[u8], images: &[Image]) -> Result<Vec<u8>> {
             "layers": [layer],
         });
         let mut entry = blobs.add(MANIFEST, serde_json::to_vec(&manifest)?);
-        entry["annotations"] = json!({ "io.containerd.image.name": name });
+        if !name.is_empty() {
+            entry["annotations"] = json!({ "io.containerd.image.name": name });
+        }
         manifests.push(entry);
     }
     let index = json!({ "schemaVersion": 2, "manifests": manifests });
@@ -100,8 +102,8 @@ mod tests {
         let archive = build(
             b"a layer",
             &[
-                ("localhost/a:1", json!({})),
-                ("localhost/b:1", json!({"User": "7"})),
+                ("localhost/a:1".to_owned(), json!({})),
+                ("localhost/b:1".to_owned(), json!({"User": "7"})),
             ],
         );
         let archive = archive.unwrap();

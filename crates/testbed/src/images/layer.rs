@@ -27,8 +27,19 @@ const FOLDERS: [(&str, u32); 10] = [
     ("var", 0o755),
 ];
 
+/// Directories below the path of declared volumes, and links in their way, with their targets.
+const LINKS: [(&str, &str); 7] = [
+    ("links/run", "/run"),
+    ("links/sys", "/sys"),
+    ("links/proc", "/proc"),
+    ("links/up", "../../../../../../../.."),
+    ("links/deep/er/sys", "../../../../../../../../sys"),
+    ("links/chain", "run/../links/sys"),
+    ("links/guarded", "/guarded"),
+];
+
 /// An uncompressed tar archive with busybox, a link in `/bin` for each of its programs, a few
-/// users, and the named pipe that the sandbox container waits on. The same busybox always gives
+/// users, what declared volumes lead to, and the named pipe that the sandbox container waits on. The same busybox always gives
 /// the same bytes, unless there is a note.
 pub(super) fn build(busybox: &Path, note: Option<&str>) -> Result<Vec<u8>> {
     let program =
@@ -37,6 +48,19 @@ pub(super) fn build(busybox: &Path, note: Option<&str>) -> Result<Vec<u8>> {
     let mut layer = Layer(Builder::new(Vec::new()));
     for (name, mode) in FOLDERS {
         layer.add(&format!("{name}/"), EntryType::Directory, mode, 0, &[])?;
+    }
+    for name in ["data/", "links/", "links/deep/", "links/deep/er/"] {
+        layer.add(name, EntryType::Directory, 0o755, 0, &[])?;
+    }
+    layer.add(
+        "data/seed",
+        EntryType::Regular,
+        0o640,
+        1000,
+        b"of the image\n",
+    )?;
+    for (path, target) in LINKS {
+        layer.link(path, target)?;
     }
     layer.add("home/app/", EntryType::Directory, 0o755, 1000, &[])?;
     layer.add("bin/busybox", EntryType::Regular, 0o755, 0, &program)?;

@@ -54,7 +54,7 @@ impl Content {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let note = format!("image {number} of process {}", std::process::id());
         let config = json!({ "Env": ["PATH=/bin"], "Cmd": ["sh"], "Labels": { "note": note } });
-        let archive = images::archive_with_note(("served", config), &note)?;
+        let archive = images::archive_with_note(("served".to_owned(), config), &note)?;
         let mut files = BTreeMap::new();
         for entry in tar::Archive::new(archive.as_slice()).entries()? {
             let mut entry = entry?;

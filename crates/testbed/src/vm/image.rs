@@ -71,7 +71,15 @@ impl Image {
     pub fn apparmor(self) -> Result<Self> {
         packages::ensure_apparmor()?;
         let parser = "/sbin/apparmor_parser";
-        Ok(self.program(parser, parser))
+        // As the package configures it. Without the file, rules about address families are left out.
+        let features = "/usr/share/apparmor-features/features";
+        let known =
+            std::fs::read_to_string(features).with_context(|| format!("cannot read {features}"))?;
+        let conf = format!("policy-features={features}\n");
+        Ok(self
+            .program(parser, parser)
+            .file(features, known)
+            .file("/etc/apparmor/parser.conf", conf))
     }
 
     /// Writes the archive; the kernel that it is for.

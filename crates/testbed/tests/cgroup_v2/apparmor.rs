@@ -1,7 +1,9 @@
 //! Containers under AppArmor, in a guest whose kernel has it.
 
 use anyhow::Result;
+use rubelet_testbed::images;
 use rubelet_testbed::manifest::{pod, shell, with};
+use rubelet_testbed::sockets32::{self, ALG, INET, VSOCK};
 use rubelet_testbed::status::{container, has_ended, is_ready, waits_for};
 use rubelet_testbed::vm::Image;
 use serde_json::{Value, json};
@@ -64,6 +66,16 @@ fn apparmor_confines_containers() -> Result<()> {
             may_mount(under("free", TRIES, "Unconfined", None)),
         ],
     ))?;
+    // By a call whose arguments no filter of system calls can see.
+    let sockets = sockets32::script(&[ALG, VSOCK, INET].map(sockets32::socketcall));
+    let usual = json!({ "securityContext": { "seccompProfile": { "type": "RuntimeDefault" } } });
+    node.apply(&once(
+        "sockets",
+        &[
+            with(shell("silent", &sockets), &usual),
+            with(under("free", &sockets, "Unconfined", None), &usual),
+        ],
+    ))?;
     let script = "cat /proc/self/attr/current; cat /proc/version; echo version-$?";
     let mine = under("mine", script, "Localhost", Some("mine"));
     let absent = under("absent", "true", "Localhost", Some("of-another-node"));
@@ -78,6 +90,18 @@ fn apparmor_confines_containers() -> Result<()> {
     );
     node.apply(&once("profiles", &[mine, whole, small]))?;
     node.apply(&once("refused", &[absent]))?;
+    // Volumes that images declare, by hostile images and by one that means well.
+    let guarded = json!({ "readOnlyRootFilesystem": true });
+    let of_image = |name: &str, image: &str, script: &str| {
+        let image = json!({ "image": image, "securityContext": guarded });
+        once(name, &[with(shell("main", script), &image)])
+    };
+    let script = "cat /data/seed; touch /data/new /missing/deep/new && echo written; \
+        touch /new || echo read-only; grep -c ' /sys sysfs ro,' /proc/mounts";
+    node.apply(&of_image("volumes", images::VOLUMES, script))?;
+    let hostile = images::with_volume("/links/sys/kernel");
+    node.apply(&of_image("hostile", &hostile, "true"))?;
+
     // Runs until it is stopped, and lets itself be stopped much later than this test waits.
     let wait = "trap 'exit 0' TERM; while ! [ -s /seen ]; do sleep 0.1; done; cat /seen; \
         sleep 100000 & wait $!";
@@ -102,6 +126,18 @@ fn apparmor_confines_containers() -> Result<()> {
         assert!(free.contains(&format!(" {expected}\n")), "{free}");
     }
 
+    node.wait("sockets", "has ended", has_ended)?;
+    let codes = |log: String| -> Vec<String> {
+        let words = log.lines().filter_map(|line| line.split(' ').nth(3));
+        words.map(str::to_owned).collect()
+    };
+    // EACCES of AppArmor, and a descriptor; without AppArmor ENOSYS of the filter.
+    let confined = codes(log(&mut node, "sockets", "silent")?);
+    assert_eq!(confined[..2], ["13", "13"], "{confined:?}");
+    assert!(!["13", "38"].contains(&&*confined[2]), "{confined:?}");
+    let free = codes(log(&mut node, "sockets", "free")?);
+    assert_eq!(free, ["38", "38", "38"]);
+
     node.wait("profiles", "has ended", has_ended)?;
     let mine = log(&mut node, "profiles", "mine")?;
     assert!(mine.contains("mine (enforce)"), "{mine}");
@@ -119,6 +155,17 @@ fn apparmor_confines_containers() -> Result<()> {
         message.contains("apparmor profile not found of-another-node"),
         "{message}"
     );
+
+    node.wait("volumes", "has ended", has_ended)?;
+    let volumes = log(&mut node, "volumes", "main")?;
+    for expected in ["of the image", "written", "read-only", "1"] {
+        assert!(volumes.contains(&format!(" {expected}\n")), "{volumes}");
+    }
+    let seen = node.wait("hostile", "is refused", |pod| {
+        waits_for(pod, "main") == "CreateContainerError"
+    })?;
+    let message = container(&seen, "main")["state"]["waiting"]["message"].to_string();
+    assert!(message.contains("at or below /proc"), "{message}");
 
     let seen = node.wait("lasting", "is ready", is_ready)?;
     let look = "grep -q 'rubelet-default (enforce)' \

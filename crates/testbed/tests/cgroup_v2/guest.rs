@@ -11,7 +11,7 @@ use rubelet_testbed::vm::Image;
 use serde_json::Value;
 
 /// Modules of the kernel that containers on a bridge use.
-pub(crate) const MODULES: [&str; 10] = [
+pub(crate) const MODULES: [&str; 13] = [
     "loop",
     "overlay",
     "bridge",
@@ -22,6 +22,9 @@ pub(crate) const MODULES: [&str; 10] = [
     "nft_masq",
     "nft_chain_nat",
     "nft_fib_ipv4",
+    "nft_fib_ipv6",
+    "nft_fib_inet",
+    "nft_meta_bridge",
 ];
 
 /// How long all tests of one program may take. The guest is several times slower than its host, which

@@ -80,6 +80,10 @@ fn pods_have_limits_run_out_of_memory_and_reach_no_devices() -> Result<()> {
     );
     assert!(!log.contains("wrote-console-0"), "{log}");
 
+    // Of the rules for senders as well: this is a kernel as users have it.
+    let findings = node.run("rubelet doctor --config /etc/rubelet.yaml || true")?;
+    assert!(!findings.contains("nft_meta_bridge"), "{findings}");
+
     node.remove("limited", &cgroup)
 }
 

@@ -31,7 +31,8 @@ fn the_table_lines_up_and_says_what_each_pod_does() {
     assert_aligned(&wide, &["NAME", "READY", "IP", "NODE", "NOMINATED NODE"]);
     let web = wide.lines().find(|row| row.starts_with("web-")).unwrap();
     let cells: Vec<&str> = web.split_whitespace().collect();
-    assert!(cells[5].starts_with("10.88."), "{wide}");
+    let prefix = shown.runtime.scratch().address_prefix();
+    assert!(cells[5].starts_with(prefix), "{wide}");
     assert_eq!(cells[6], "testnode", "{wide}");
 
     let all = shown.stdout(&["get", "po", "-A", "--no-headers"]);

@@ -29,7 +29,7 @@ use rubelet_testbed::{Agent, TestRuntime, wait};
 /// A node with pods for commands that only look.
 struct Shown {
     agent: Agent,
-    _runtime: TestRuntime,
+    runtime: TestRuntime,
 }
 
 impl Shown {
@@ -44,10 +44,7 @@ impl Shown {
         let bad = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: bad\nspec:\n  contaners: []\n";
         agent.write_manifest("bad.yaml", bad).unwrap();
         states::wait_manifest(&agent, "bad.yaml", "Bad");
-        let started = Arc::new(Self {
-            agent,
-            _runtime: runtime,
-        });
+        let started = Arc::new(Self { agent, runtime });
         *shared = Arc::downgrade(&started);
         started
     }

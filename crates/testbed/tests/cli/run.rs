@@ -124,9 +124,12 @@ fn called_as_kubelet_it_is_the_agent() {
     let prepared = Agent::builder(&runtime).prepare().unwrap();
     let pod = PodText::new("web");
     prepared.write_manifest("web.yaml", &pod.yaml()).unwrap();
-    let mut child = runtime
-        .scratch()
-        .command(&kubelet)
+    let mut command = runtime.scratch().command(&kubelet);
+    if matches!(runtime, TestRuntime::Embedded(_)) {
+        // Under this name what is not said is as with the kubelet: the socket of containerd.
+        command.arg("--container-runtime-endpoint=embedded");
+    }
+    let mut child = command
         .arg("--config")
         .arg(prepared.config_path())
         .arg(format!(

@@ -1,7 +1,5 @@
 //! The API server is away, restarts, or does not know the node any more.
 
-use sim_api::Restart;
-
 use crate::joined::{Joined, WAITS, condition, pod, restarts};
 use crate::outside::TIMEOUT;
 
@@ -12,7 +10,7 @@ fn pods_run_on_without_the_api_server_and_the_newest_status_goes_out_when_it_is_
     joined.create(&pod("doomed", WAITS));
     joined.wait_ready("web");
     joined.wait_ready("doomed");
-    joined.cluster.api().set_down(true);
+    joined.cluster.api().set_down(true).unwrap();
 
     // A container ends meanwhile, and the agent is killed and started again.
     let container = joined.truth.running("doomed", "main").unwrap().unwrap();
@@ -41,7 +39,7 @@ fn pods_run_on_without_the_api_server_and_the_newest_status_goes_out_when_it_is_
         .wait_for("the pods as they were known last", TIMEOUT, unconfirmed)
         .unwrap();
 
-    joined.cluster.api().set_down(false);
+    joined.cluster.api().set_down(false).unwrap();
     let seen = joined.wait_pod("doomed", "its restart is known", |pod| restarts(pod) == 1);
     assert_eq!(seen["status"]["phase"], "Running");
     joined.agent.wait_ready(TIMEOUT).unwrap();
@@ -61,23 +59,31 @@ fn pods_run_on_without_the_api_server_and_the_newest_status_goes_out_when_it_is_
 
 #[test]
 fn a_restart_of_the_api_server_and_a_deleted_node_object_are_no_trouble() {
-    let joined = Joined::start("worker");
+    let mut joined = Joined::start("worker");
     joined.create(&pod("web", WAITS));
     joined.wait_ready("web");
     let before = joined.truth.running("web", "main").unwrap().unwrap().id;
-    joined.cluster.wait(joined.cluster.api().restart(Restart {
-        down: std::time::Duration::from_secs(1),
-        lose_history: true,
-    }));
+    joined.cluster.api().restart().unwrap();
     joined.create(&pod("later", WAITS));
     joined.wait_ready("later");
 
     let uid = |joined: &Joined| {
-        let node = joined.cluster.api().get("nodes", "", "worker");
+        let node = joined.cluster.api().get("nodes", "", "worker").unwrap();
         node.map(|node| node["metadata"]["uid"].clone())
     };
     let first = uid(&joined);
     joined.kubectl.stdout(&["delete", "node", "worker"]);
+    let told = |agent: &rubelet_testbed::Agent| {
+        let status = agent.cli(&["status"])?;
+        Ok(status
+            .stdout
+            .contains("a restart of the agent registers it again")
+            .then_some(()))
+    };
+    joined.agent.wait_for("it tells", TIMEOUT, told).unwrap();
+    assert!(uid(&joined).is_none(), "who deletes a node wants it gone");
+    joined.agent.terminate().unwrap();
+    joined.agent.start().unwrap();
     joined.wait_object(("nodes", "", "worker"), "registered again", |node| {
         Some(&node["metadata"]["uid"]) != first.as_ref() && condition(node, "Ready") == "True"
     });
@@ -97,7 +103,7 @@ fn after_a_reboot_without_the_api_server_the_pods_start_as_they_were_known_last(
     joined.wait_pod("job", "done", |pod| pod["status"]["phase"] == "Succeeded");
     let before = joined.truth.running("web", "main").unwrap().unwrap().id;
 
-    joined.cluster.api().set_down(true);
+    joined.cluster.api().set_down(true).unwrap();
     joined.agent.terminate().unwrap();
     joined.lose_all_sandboxes();
     joined.agent.start().unwrap();
@@ -113,7 +119,7 @@ fn after_a_reboot_without_the_api_server_the_pods_start_as_they_were_known_last(
         "a job that is done stays done: {all:?}"
     );
 
-    joined.cluster.api().set_down(false);
+    joined.cluster.api().set_down(false).unwrap();
     joined.wait_ready("web");
     let now = joined.truth.running("web", "main").unwrap().unwrap().id;
     assert_eq!(now, after.id, "it is not started once more");
@@ -128,7 +134,7 @@ fn pods_of_the_nodes_former_name_are_not_started_under_the_new_one() {
     joined.agent.terminate().unwrap();
     joined.lose_all_sandboxes();
 
-    joined.cluster.api().set_down(true);
+    joined.cluster.api().set_down(true).unwrap();
     joined.agent.rename_node("latter");
     joined.agent.start().unwrap();
     let told = "belongs to a node of another name";
@@ -142,4 +148,61 @@ fn pods_of_the_nodes_former_name_are_not_started_under_the_new_one() {
         .wait_for("the log says that the pod is another node's", TIMEOUT, told)
         .unwrap();
     assert_eq!(joined.truth.running("web", "main").unwrap(), None);
+}
+
+#[test]
+fn no_value_of_a_secret_is_on_disk_and_pods_start_with_them_without_the_api_server() {
+    use std::os::unix::fs::MetadataExt as _;
+    const VALUE: &str = "a-value-that-is-nowhere-else";
+    const ENCODED: &str = "YS12YWx1ZS10aGF0LWlzLW5vd2hlcmUtZWxzZQ==";
+
+    let mut joined = Joined::start("worker");
+    let secret = serde_json::json!({
+        "metadata": { "name": "hidden", "namespace": "default" },
+        "type": "Opaque",
+        "data": { "k": ENCODED },
+    });
+    joined.cluster.api().create("secrets", &secret).unwrap();
+    let script = format!("test \"$(wc -c < /s/k)\" = {} && {WAITS}", VALUE.len());
+    let mut vault = pod("vault", &script);
+    vault["spec"]["volumes"] =
+        serde_json::json!([{ "name": "s", "secret": { "secretName": "hidden" } }]);
+    vault["spec"]["containers"][0]["volumeMounts"] =
+        serde_json::json!([{ "name": "s", "mountPath": "/s" }]);
+    joined.create(&vault);
+    joined.wait_ready("vault");
+    let before = joined.truth.running("vault", "main").unwrap().unwrap().id;
+
+    let root = joined.agent.root_dir();
+    let device = std::fs::metadata(&root).unwrap().dev();
+    let mut directories = vec![root];
+    let mut seen = 0;
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let found = std::fs::symlink_metadata(&path).unwrap();
+            // What is mounted there is in memory.
+            if found.is_dir() && found.dev() == device {
+                directories.push(path);
+            } else if found.is_file() {
+                seen += 1;
+                let text = std::fs::read(&path).unwrap();
+                let text = String::from_utf8_lossy(&text);
+                let leaks = text.contains(VALUE) || text.contains(ENCODED);
+                assert!(!leaks, "{}: {text}", path.display());
+            }
+        }
+    }
+    assert!(seen > 3, "the records are there: {seen}");
+
+    joined.cluster.api().set_down(true).unwrap();
+    joined.agent.terminate().unwrap();
+    joined.lose_all_sandboxes();
+    joined.agent.start().unwrap();
+    let again = |_: &rubelet_testbed::Agent| joined.truth.running("vault", "main");
+    let after = joined
+        .agent
+        .wait_for("the pod starts with its secret", TIMEOUT, again)
+        .unwrap();
+    assert_ne!(after.id, before);
 }

@@ -26,7 +26,7 @@ fn a_new_node_asks_for_a_certificate_says_so_and_joins_when_it_is_approved() {
     assert_eq!(status.code, 1);
     assert!(status.stdout.contains("ready: no"), "{}", status.stdout);
 
-    let kubectl = Kubectl::with(&cluster.admin_kubeconfig());
+    let kubectl = Kubectl::of_cluster(&cluster);
     let requests = kubectl.stdout(&["get", "csr", "-o", "name"]);
     let request = requests.trim();
     assert_eq!(request.lines().count(), 1, "{requests}");
@@ -38,7 +38,7 @@ fn a_new_node_asks_for_a_certificate_says_so_and_joins_when_it_is_approved() {
     wait_stdout(&kubectl, &["get", "nodes", "--no-headers"], |text| {
         text.contains(" Ready ")
     });
-    let node = cluster.api().get("nodes", "", "fresh").unwrap();
+    let node = cluster.api().get("nodes", "", "fresh").unwrap().unwrap();
     assert_eq!(condition(&node, "Ready"), "True");
     agent.wait_ready(TIMEOUT).unwrap();
     // The pods of the API server may be known a little later.

@@ -17,7 +17,7 @@ pub(crate) struct Joined {
     pub(crate) agent: Agent,
     pub(crate) truth: CriTruth,
     pub(crate) cluster: Cluster,
-    runtime: TestRuntime,
+    pub(crate) runtime: TestRuntime,
 }
 
 impl Joined {
@@ -26,16 +26,36 @@ impl Joined {
         Self::start_with(name, |builder| builder)
     }
 
+    /// The same with the model API server, whatever the environment asks for.
+    pub(crate) fn start_on_model(name: &str) -> Self {
+        Self::start_on_model_with(name, |builder| builder)
+    }
+
+    /// The same with an agent that is set up further.
+    pub(crate) fn start_on_model_with(
+        name: &str,
+        configure: impl FnOnce(AgentBuilder) -> AgentBuilder,
+    ) -> Self {
+        Self::of(Cluster::start_model().unwrap(), name, configure)
+    }
+
     /// The same with an agent that is set up further.
     pub(crate) fn start_with(
         name: &str,
         configure: impl FnOnce(AgentBuilder) -> AgentBuilder,
     ) -> Self {
+        Self::of(Cluster::start().unwrap(), name, configure)
+    }
+
+    fn of(
+        cluster: Cluster,
+        name: &str,
+        configure: impl FnOnce(AgentBuilder) -> AgentBuilder,
+    ) -> Self {
         let runtime = TestRuntime::start().unwrap();
-        let cluster = Cluster::start().unwrap();
         let builder = cluster.join(Agent::builder(&runtime), name).unwrap();
         let joined = Self {
-            kubectl: Kubectl::with(&cluster.admin_kubeconfig()),
+            kubectl: Kubectl::of_cluster(&cluster),
             agent: configure(builder).start().unwrap(),
             truth: runtime.truth().unwrap(),
             cluster,
@@ -60,9 +80,7 @@ impl Joined {
         wanted: impl Fn(&Value) -> bool,
     ) -> Value {
         let wanted = |seen: Option<&Value>| seen.is_some_and(&wanted);
-        let waited = self
-            .cluster
-            .wait(self.cluster.api().wait_for(object, TIMEOUT, wanted));
+        let waited = self.cluster.api().wait_for(object, TIMEOUT, wanted);
         let seen = waited.unwrap_or_else(|error| panic!("{what}: {error}\n{}", self.log_end()));
         seen.unwrap()
     }
@@ -86,9 +104,7 @@ impl Joined {
     pub(crate) fn wait_gone(&self, name: &str) {
         let gone = |seen: Option<&Value>| seen.is_none();
         let object = ("pods", "default", name);
-        let waited = self
-            .cluster
-            .wait(self.cluster.api().wait_for(object, TIMEOUT, gone));
+        let waited = self.cluster.api().wait_for(object, TIMEOUT, gone);
         waited.unwrap_or_else(|error| panic!("{name} goes: {error}\n{}", self.log_end()));
     }
 
@@ -129,6 +145,16 @@ impl Joined {
         let log = std::fs::read_to_string(self.agent.log_path()).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(40)..].join("\n")
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        if let Ok(model) = self.cluster.api().model()
+            && !std::thread::panicking()
+        {
+            assert_eq!(model.violations(), []);
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The agent as a node of a cluster: a model API server, a real containerd, a real kubectl.
+//! The agent as a node of a cluster: an API server, the model or a real one, and a real kubectl.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,8 +10,10 @@ mod outside;
 
 mod away;
 mod bootstrap;
-mod faults;
+mod images;
 mod joined;
 mod mirrors;
+mod model;
 mod pods;
 mod port;
+mod private_images;

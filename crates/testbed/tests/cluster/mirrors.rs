@@ -21,7 +21,9 @@ fn a_static_pod_is_shown_to_the_cluster_and_runs_whatever_becomes_of_that() {
     let seen = joined.wait_ready("static-worker");
     let annotations = &seen["metadata"]["annotations"];
     assert_eq!(annotations["kubernetes.io/config.source"], "file");
-    assert!(annotations["kubernetes.io/config.mirror"].is_string());
+    let hash = &annotations["kubernetes.io/config.hash"];
+    assert!(hash.is_string());
+    assert_eq!(&annotations["kubernetes.io/config.mirror"], hash);
     assert_eq!(seen["metadata"]["ownerReferences"][0]["kind"], "Node");
     assert_eq!(joined.kubectl.stdout(&["logs", "static-worker"]), "hello\n");
     let container = joined.truth.running("static-worker", "main").unwrap();

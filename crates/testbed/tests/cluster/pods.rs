@@ -88,7 +88,9 @@ fn what_is_missing_is_waited_for_and_what_is_not_done_here_is_rejected() {
     let seen = joined.wait_ready("waits");
     assert_eq!(restarts(&seen), 0);
 
+    // The scheduler would not bind it.
     let mut claims = pod("claims", WAITS);
+    claims["spec"]["nodeName"] = "worker".into();
     let claim = json!({ "claimName": "data" });
     claims["spec"]["volumes"] = json!([{ "name": "v", "persistentVolumeClaim": claim }]);
     joined.create(&claims);
@@ -127,8 +129,9 @@ fn a_job_that_is_done_stays_done_and_its_log_can_be_read() {
     assert_eq!(joined.kubectl.stdout(&["logs", "job"]), "result\n");
     joined.agent.kill9().unwrap();
     joined.agent.start().unwrap();
-    joined.agent.wait_ready(TIMEOUT).unwrap();
-    assert_eq!(joined.kubectl.stdout(&["logs", "job"]), "result\n");
+    // It has to learn of the pod first.
+    let logs = wait_stdout(&joined.kubectl, &["logs", "job"], |_| true);
+    assert_eq!(logs, "result\n");
     joined
         .kubectl
         .stdout(&["delete", "pod", "job", "--timeout=60s"]);

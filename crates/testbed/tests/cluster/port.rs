@@ -1,13 +1,22 @@
 //! The kubelet's HTTPS port, from outside.
 
-use crate::joined::{Joined, WAITS, pod};
+use rubelet_testbed::Agent;
+use serde_json::{Value, json};
+
+use crate::joined::{Joined, WAITS, pod, wait_stdout};
+use crate::outside::TIMEOUT;
 
 #[test]
 fn the_port_lets_in_who_may_and_nobody_else() {
     let joined = Joined::start("worker");
     joined.create(&pod("web", WAITS));
     joined.wait_ready("web");
-    let node = joined.cluster.api().get("nodes", "", "worker").unwrap();
+    let node = joined
+        .cluster
+        .api()
+        .get("nodes", "", "worker")
+        .unwrap()
+        .unwrap();
     let port = node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"].clone();
     let url = format!("https://{}:{port}", joined.cluster.node_ip());
 
@@ -27,7 +36,7 @@ fn the_port_lets_in_who_may_and_nobody_else() {
         assert!(metrics.contains(name), "{name}");
     }
     let config = proxied("/configz").stdout;
-    let config: serde_json::Value = serde_json::from_str(&config).unwrap();
+    let config: Value = serde_json::from_str(&config).unwrap();
     let authorization = &config["kubeletconfig"]["authorization"];
     assert_eq!(authorization["mode"], "Webhook", "{config}");
 
@@ -54,15 +63,70 @@ fn the_port_lets_in_who_may_and_nobody_else() {
         )
     };
     let api = joined.cluster.api();
-    api.add_token("of-a-reader", sim_api::User::new("reader", &[]));
-    api.add_token("of-nobody", sim_api::User::new("nobody", &[]));
-    api.add_access_rule(sim_api::AccessRule::allow("reader", "get", "nodes/pods"));
-    let (ok, text) = direct("of-a-reader", "/pods");
+    let reader = api.token_of("reader").unwrap();
+    let nobody = api.token_of("nobody").unwrap();
+    api.allow("reader", "get", "nodes/pods").unwrap();
+    let (ok, text) = direct(&reader, "/pods");
     assert!(ok && text.contains("\"name\":\"web\""), "{text}");
-    for (token, path) in [("of-a-reader", "/metrics"), ("of-nobody", "/pods")] {
+    for (who, token, path) in [
+        ("reader", &reader, "/metrics"),
+        ("nobody", &nobody, "/pods"),
+    ] {
         let (ok, text) = direct(token, path);
-        assert!(!ok && text.contains("Forbidden"), "{token} {path}: {text}");
+        assert!(!ok && text.contains("Forbidden"), "{who} {path}: {text}");
     }
     let (ok, text) = direct("made-up", "/pods");
     assert!(!ok && text.contains("logged in"), "{text}");
+}
+
+#[test]
+fn who_asks_the_port_is_in_the_audit_log_and_no_secret_ever_is() {
+    const PASSWORD: &str = "a-password-that-is-nowhere-else";
+    let joined = Joined::start_with("worker", |builder| {
+        let path = builder.scratch().dir().join("audit.log");
+        builder.own_option("audit", json!({ "path": path }))
+    });
+    let log = joined.runtime.scratch().dir().join("audit.log");
+    let secret = json!({
+        "metadata": { "name": "login", "namespace": "default" },
+        "stringData": { "password": PASSWORD },
+    });
+    joined.cluster.api().create("secrets", &secret).unwrap();
+    let mut web = pod("web", &format!("echo $PASSWORD; {WAITS}"));
+    let key = json!({ "secretKeyRef": { "name": "login", "key": "password" } });
+    web["spec"]["containers"][0]["env"] = json!([{ "name": "PASSWORD", "valueFrom": key }]);
+    joined.create(&web);
+    joined.wait_ready("web");
+    let logs = wait_stdout(&joined.kubectl, &["logs", "web"], |text| {
+        text.contains("begins")
+    });
+    assert!(logs.starts_with(PASSWORD), "{logs}");
+    let path = "/api/v1/nodes/worker/proxy/pods?mine=a-value-of-a-query";
+    joined.kubectl.stdout(&["get", "--raw", path]);
+
+    let told = |_: &Agent| {
+        let text = std::fs::read_to_string(&log)?;
+        Ok(text.contains("REDACTED").then_some(text))
+    };
+    let told = joined.agent.wait_for("audit events", TIMEOUT, told);
+    let text = told.unwrap();
+    let events = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let events: Vec<Value> = events.collect();
+    let of_logs = events.iter().find(|event| {
+        let uri = event["requestURI"].as_str();
+        uri.is_some_and(|uri| uri.starts_with("/containerLogs/default/web/main"))
+    });
+    let event = of_logs.expect("the request of kubectl logs");
+    assert_eq!(event["responseStatus"]["code"], 200, "{event}");
+    assert_eq!(
+        event["annotations"]["authorization.k8s.io/decision"],
+        "allow"
+    );
+    assert!(
+        !event["user"]["username"].as_str().unwrap().is_empty(),
+        "{event}"
+    );
+    for hidden in [PASSWORD, "a-value-of-a-query"] {
+        assert!(!text.contains(hidden), "{text}");
+    }
 }

@@ -37,7 +37,7 @@ fn asks(sandbox: &Sandbox<'_>, name: &str, device: &str, script: &str) -> v1::Co
 fn a_device_comes_with_its_nodes_mounts_variables_and_groups() -> Result<()> {
     let subject = Subject::shared()?;
     let Runtime::Served(served) = &*subject.runtime else {
-        // The folders of the private containerd are those of this machine.
+        subject.skip("the folders of the private containerd are those of this machine");
         return Ok(());
     };
     let dir = served.surroundings().cdi_spec_dir();

@@ -69,7 +69,7 @@ fn an_image_and_a_part_of_it_are_mounted_for_reading() -> Result<()> {
 fn a_mounted_image_that_is_removed_stays_for_the_container() -> Result<()> {
     let subject = Subject::shared()?;
     if !subject.is_embedded() {
-        // Containerd leaves such an image unusable.
+        subject.skip("containerd leaves such an image unusable");
         return Ok(());
     }
     let registry = Registry::start()?;

@@ -11,6 +11,7 @@
 
 mod cdi;
 mod containers;
+mod declared_volumes;
 mod events;
 mod exec;
 mod image_volumes;
@@ -25,6 +26,7 @@ mod resources;
 mod restart;
 mod sandboxes;
 mod service;
+mod sockets32;
 mod stats;
 mod stdio;
 mod stop;

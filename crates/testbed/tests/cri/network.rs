@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use anyhow::Result;
 use rubelet_cri::v1;
-use rubelet_testbed::{http, wait};
+use rubelet_testbed::{cleanup::network::links_of, http, wait};
 
 use crate::subject::{Subject, TIMEOUT};
 
@@ -109,11 +109,13 @@ fn addresses_come_back_when_pods_go() -> Result<()> {
         seen.insert(sandbox.ip()?);
     }
     assert!(!seen.contains(""));
-    let left = rubelet_testbed::cleanup::network::links_of(subject.runtime.scratch());
-    assert!(
-        left.iter()
-            .all(|link| *link == subject.runtime.scratch().bridge()),
-        "{left:?}"
-    );
-    Ok(())
+    let scratch = subject.runtime.scratch();
+    // The kernel may take an interface away a moment after its pod is gone.
+    wait::until("no pod's interface is left", TIMEOUT, || {
+        let left = links_of(scratch);
+        Ok(left
+            .iter()
+            .all(|link| *link == scratch.bridge())
+            .then_some(()))
+    })
 }

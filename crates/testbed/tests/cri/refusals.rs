@@ -159,6 +159,7 @@ fn a_container_of_a_sandbox_that_is_not_there_is_not_found() -> Result<()> {
 fn a_pod_that_no_container_could_be_in_is_refused_and_its_name_stays_free() -> Result<()> {
     let subject = Subject::shared()?;
     if !subject.is_embedded() {
+        subject.skip("containerd does not refuse them");
         return Ok(());
     }
     let usual = subject.sandbox_config("impossible")?;

@@ -111,6 +111,12 @@ impl Subject {
         })
     }
 
+    /// Tells that a test ends early since it says nothing about this runtime.
+    #[track_caller]
+    pub(crate) fn skip(&self, why: &str) {
+        let _ = rubelet_needs::applies(false, why);
+    }
+
     pub(crate) fn is_embedded(&self) -> bool {
         matches!(*self.runtime, Runtime::Served(_))
     }
@@ -153,11 +159,20 @@ impl Subject {
     }
 
     /// A running sandbox with this configuration.
-    pub(crate) fn sandbox_of(&self, mut config: v1::PodSandboxConfig) -> Result<Sandbox<'_>> {
+    pub(crate) fn sandbox_of(&self, config: v1::PodSandboxConfig) -> Result<Sandbox<'_>> {
+        self.sandbox_by(config, "")
+    }
+
+    /// A running sandbox with this configuration, by that runtime handler.
+    pub(crate) fn sandbox_by(
+        &self,
+        mut config: v1::PodSandboxConfig,
+        handler: &str,
+    ) -> Result<Sandbox<'_>> {
         let linux = config.linux.get_or_insert_default();
         let security = linux.security_context.get_or_insert_default();
         security.namespace_options.get_or_insert_with(own_processes);
-        let id = self.ask(run(self.client(), &config, ""))?;
+        let id = self.ask(run(self.client(), &config, handler))?;
         Ok(Sandbox {
             subject: self,
             id,

@@ -129,8 +129,8 @@ fn kubernetes_own_patch_adds_ephemeral_containers_and_bad_ones_are_refused() -> 
     }
 
     let kubectl = Kubectl::to(&node.agent().api_socket());
-    if !kubectl.knows("--subresource") {
-        // Versions before 1.24 want an interface that Kubernetes has dropped since.
+    // Versions before 1.24 want an interface that Kubernetes has dropped since.
+    if !rubelet_needs::applies(kubectl.knows("--subresource"), "kubectl is older than 1.24") {
         return Ok(());
     }
     let debug = ["debug", "patched-testnode", "--image", BUSYBOX_IMAGE];

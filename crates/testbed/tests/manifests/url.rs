@@ -64,6 +64,14 @@ fn pods_of_a_url_follow_its_changes_and_outlive_its_errors() {
     let before = truth::instances(&truth);
     server.set(503, "");
     wait_state(&agent, &server, "Bad");
+    let record = agent.root_dir().join("rubelet/held-manifests.json");
+    let is_kept = |_: &Agent| {
+        let text = std::fs::read_to_string(&record).unwrap_or_default();
+        Ok(text.contains("two").then_some(()))
+    };
+    agent
+        .wait_for("both pods are on the disk", TIMEOUT, is_kept)
+        .unwrap();
     agent.kill9().unwrap();
     agent.start().unwrap();
     states::wait_all_ready(&agent, 2);

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use rubelet_testbed::agent::CliOutput;
 use rubelet_testbed::command::{output_of, stdout_of};
+use rubelet_testbed::{Cluster, api_server};
 
 use super::relay::Relay;
 
@@ -12,6 +13,7 @@ const PACKAGE: &str = "kubernetes-client";
 
 /// kubectl against one server, without any configuration of the user who runs the test.
 pub(crate) struct Kubectl {
+    program: PathBuf,
     server: Server,
     home: tempfile::TempDir,
 }
@@ -27,19 +29,21 @@ enum Server {
 impl Kubectl {
     /// Puts a TCP port before the socket and makes sure that there is a kubectl.
     pub(crate) fn to(socket: &Path) -> Self {
-        Self::of(Server::Relay(Relay::start(socket)))
+        Self::of("kubectl".into(), Server::Relay(Relay::start(socket)))
     }
 
-    /// Uses a kubeconfig.
-    pub(crate) fn with(kubeconfig: &Path) -> Self {
-        Self::of(Server::Kubeconfig(kubeconfig.to_owned()))
+    /// The administrator of a cluster, with the kubectl that belongs to its API server if there is one.
+    pub(crate) fn of_cluster(cluster: &Cluster) -> Self {
+        let program = api_server::kubectl().unwrap();
+        Self::of(program, Server::Kubeconfig(cluster.admin_kubeconfig()))
     }
 
-    fn of(server: Server) -> Self {
-        if Command::new("kubectl").arg("--help").output().is_err() {
+    fn of(program: PathBuf, server: Server) -> Self {
+        if Command::new(&program).arg("--help").output().is_err() {
             install();
         }
         Self {
+            program,
             server,
             home: tempfile::tempdir().unwrap(),
         }
@@ -47,7 +51,7 @@ impl Kubectl {
 
     /// The beginning of a command line.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new("kubectl");
+        let mut command = Command::new(&self.program);
         command.env("HOME", self.home.path());
         match &self.server {
             Server::Relay(relay) => command

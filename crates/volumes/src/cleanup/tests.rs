@@ -64,7 +64,7 @@ fn mount_all(dirs: &PodDirs, host: &Path) {
 
 #[test]
 fn a_pod_goes_without_a_trace_and_the_host_is_not_touched() {
-    let Some(scratch) = Scratch::as_root("cleanup") else {
+    let Some(scratch) = Scratch::as_root() else {
         return;
     };
     let (dirs, host) = full_pod(&scratch);
@@ -80,6 +80,26 @@ fn a_pod_goes_without_a_trace_and_the_host_is_not_touched() {
 }
 
 #[test]
+fn the_volumes_of_a_pod_that_has_ended_go_and_its_other_files_stay() {
+    let Some(scratch) = Scratch::as_root() else {
+        return;
+    };
+    let (dirs, host) = full_pod(&scratch);
+    mount_all(&dirs, &host);
+    for _ in 0..2 {
+        remove_volumes(&dirs).unwrap();
+        assert_eq!(scratch.mounts(), []);
+        assert!(!dirs.empty_dir("disk").unwrap().exists());
+        assert!(!dirs.empty_dir("memory").unwrap().exists());
+        assert!(!dirs.pod().join(SUB_PATHS).exists());
+        assert!(dirs.etc_hosts().exists());
+    }
+    assert!(host.join("sub/precious").exists());
+    cleanup(&dirs).unwrap();
+    assert!(!dirs.pod().exists());
+}
+
+#[test]
 fn without_mounts_no_rights_are_needed() {
     let scratch = Scratch::new();
     let (dirs, host) = full_pod(&scratch);
@@ -90,7 +110,7 @@ fn without_mounts_no_rights_are_needed() {
 
 #[test]
 fn mounts_left_by_a_crash_are_stacked_off() {
-    let Some(scratch) = Scratch::as_root("stacked mounts") else {
+    let Some(scratch) = Scratch::as_root() else {
         return;
     };
     let (dirs, _) = full_pod(&scratch);
@@ -104,7 +124,7 @@ fn mounts_left_by_a_crash_are_stacked_off() {
 
 #[test]
 fn a_volume_in_use_keeps_everything_until_it_is_free() {
-    let Some(scratch) = Scratch::as_root("volume in use") else {
+    let Some(scratch) = Scratch::as_root() else {
         return;
     };
     let (dirs, host) = full_pod(&scratch);
@@ -125,7 +145,7 @@ fn a_volume_in_use_keeps_everything_until_it_is_free() {
 
 #[test]
 fn what_others_mounted_is_left_alone() {
-    let Some(scratch) = Scratch::as_root("foreign mounts") else {
+    let Some(scratch) = Scratch::as_root() else {
         return;
     };
     for place in [

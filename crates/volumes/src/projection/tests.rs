@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::MetadataExt, sync::Arc};
 
 use rubelet_api::{
-    container::{MountPropagation, SubPath, VolumeMount},
+    container::{MountPropagation, RecursiveReadOnly, SubPath, VolumeMount},
     objects::{ConfigMap, Secret},
     volume::{DownwardContent, DownwardFile, ObjectVolume, Projection},
 };
@@ -104,7 +104,7 @@ fn read(mounted: &MountedVolumes, volume: &str, file: &str) -> String {
 
 #[test]
 fn places_are_those_of_the_kubelet_and_secrets_lie_in_memory() {
-    let Some(scratch) = Scratch::as_root("tmpfs") else {
+    let Some(scratch) = Scratch::as_root() else {
         return;
     };
     let mut pod = all_kinds();
@@ -151,7 +151,7 @@ fn places_are_those_of_the_kubelet_and_secrets_lie_in_memory() {
 
 #[test]
 fn the_group_of_the_pod_may_read_and_nobody_gains_to_write() {
-    let Some(scratch) = Scratch::as_root("fsGroup") else {
+    let Some(scratch) = Scratch::as_root() else {
         return;
     };
     let mut pod = all_kinds();
@@ -208,6 +208,7 @@ fn mount(volume: &str, mount_path: &str) -> VolumeMount {
         sub_path: SubPath::Whole,
         read_only: false,
         propagation: MountPropagation::Private,
+        recursive_read_only: RecursiveReadOnly::Disabled,
     }
 }
 

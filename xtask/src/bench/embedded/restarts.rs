@@ -8,7 +8,8 @@ use super::super::restarts::{kill_each, victims};
 use super::super::{Request, progress, quantile};
 use super::{agent_with, surroundings};
 
-/// Measures `embedded_kill_to_created_ms_p50`, in the same way as it is measured on containerd.
+/// Measures `embedded_kill_to_created_ms_p50` and `embedded_kill_to_running_ms_p50` and `_p99`, in the
+/// same way as on containerd.
 pub(in super::super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
     let embedded = surroundings(request)?;
     let builder = agent_with(request, &embedded, PODS);
@@ -17,7 +18,10 @@ pub(in super::super) fn measure(request: &Request<'_>, results: &mut Results) ->
     until_ready(&agent)?;
     let truth = embedded.truth()?;
     let times = kill_each(&truth, &agent, &victims(&truth)?)?;
-    results.add("embedded_kill_to_created_ms_p50", quantile(&times, 0.50));
+    let (created, running) = (&times.created, &times.running);
+    results.add("embedded_kill_to_created_ms_p50", quantile(created, 0.50));
+    results.add("embedded_kill_to_running_ms_p50", quantile(running, 0.50));
+    results.add("embedded_kill_to_running_ms_p99", quantile(running, 0.99));
     drop(agent);
     embedded.remove()
 }

@@ -11,7 +11,7 @@ const PODS: usize = 1000;
 
 /// Measures `embedded_start_1000_s`.
 pub(in super::super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
-    let embedded = surroundings(request)?.with_wide_subnet();
+    let embedded = surroundings(request)?.with_wide_subnet()?;
     let builder = agent_with(request, &embedded, PODS).config("maxPods", PODS + 10);
     progress("start 1000 pods on the embedded runtime");
     let agent = builder.start()?;

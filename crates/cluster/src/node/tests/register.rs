@@ -123,19 +123,52 @@ async fn a_node_that_must_not_register_waits_until_somebody_made_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_an_administrator_deleted_comes_back() {
+async fn a_node_that_an_administrator_deleted_comes_back_with_a_restart_only() {
     let model = Model::new();
-    let agent = Agent::ready(&model);
-    seconds(1).await;
-    for uid in ["uid-2", "uid-3"] {
-        model.delete_node();
+    for uid in ["uid-1", "uid-2", "uid-3"] {
+        let agent = Agent::ready(&model);
         seconds(1).await;
         assert!(agent.is_ready());
         assert_eq!(&*model.node().unwrap().metadata.uid, uid);
-        let view = agent.handle.node.borrow().clone().unwrap();
-        assert_eq!(&*view.uid, uid);
+        assert_eq!(*agent.problem.borrow(), None);
+        seconds(20).await;
+        let lease = model.lease().unwrap();
+        assert_eq!(lease["metadata"]["ownerReferences"][0]["uid"], uid);
+        model.delete_node();
+        seconds(1800).await;
+        assert!(model.node().is_none());
+        assert!(agent.handle.node.borrow().is_none());
+        let told = agent.problem.borrow().clone().unwrap();
+        assert!(
+            told.contains("a restart of the agent registers it again"),
+            "{told}"
+        );
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_was_deleted_and_that_others_create_is_kept_up() {
+    let model = Model::new();
+    let agent = Agent::ready(&model);
+    seconds(1).await;
+    model.delete_node();
+    seconds(60).await;
+    model.write_node(&left_behind());
     seconds(20).await;
-    let lease = model.lease().unwrap();
-    assert_eq!(lease["metadata"]["ownerReferences"][0]["uid"], "uid-3");
+    assert!(agent.is_ready());
+    assert_eq!(*agent.problem.borrow(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_node_can_be_read_once_more_and_nobody_waits_long_for_it() {
+    let model = Model::new();
+    let agent = Agent::ready(&model);
+    seconds(1).await;
+    let before = model.count("get node");
+    agent.handle.refresh().await;
+    assert_eq!(model.count("get node"), before + 1);
+    model.set_away(true);
+    let asked = tokio::time::Instant::now();
+    agent.handle.refresh().await;
+    assert!(asked.elapsed() <= Duration::from_secs(2));
 }

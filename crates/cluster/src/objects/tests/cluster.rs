@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
@@ -25,8 +25,9 @@ use tokio::{
 };
 
 use crate::objects::{
-    ChangeDetection, ClusterObjects,
+    ChangeDetection, ClusterObjects, SecretsAtRest,
     api::{Api, Feed},
+    files::Files,
     wire::{TokenAnswer, Wire},
 };
 
@@ -60,6 +61,8 @@ struct State {
     /// What the last token was asked for with.
     request: Value,
     tokens: usize,
+    /// How far the API server's clock is ahead.
+    skew: jiff::SignedDuration,
 }
 
 impl FakeApi {
@@ -87,6 +90,10 @@ impl FakeApi {
         let mut state = self.state();
         let object = state.objects.remove(path).expect("an object");
         state.tell(path, || Change::Deleted(wire(&object)));
+    }
+
+    pub(super) fn set_skew(&self, skew: jiff::SignedDuration) {
+        self.state().skew = skew;
     }
 
     pub(super) fn set_mood(&self, mood: Mood) {
@@ -189,8 +196,8 @@ impl Api for Arc<FakeApi> {
     async fn token(&self, path: &str, request: &Value) -> Result<TokenAnswer, ApiError> {
         self.answer(format!("TOKEN {path}")).await?;
         let seconds = request["spec"]["expirationSeconds"].as_i64().expect("it");
-        let now = self.clock.now();
         let mut state = self.state();
+        let now = self.clock.now() + state.skew;
         state.request = request.clone();
         state.tokens += 1;
         let answer = json!({
@@ -239,6 +246,8 @@ pub(super) struct Cluster {
     detection: ChangeDetection,
     clock: Clock,
     folder: TempDir,
+    /// How the next start keeps secrets.
+    pub(super) secrets: SecretsAtRest,
     running: JoinHandle<()>,
 }
 
@@ -258,13 +267,19 @@ impl Cluster {
         let clock = Clock::following_tokio(start);
         let api = Arc::new(FakeApi::new(clock.clone()));
         let folder = tempfile::tempdir().expect("a folder for temporary files");
-        let (objects, running) = start_objects(&api, &clock, &folder, detection);
+        let secrets = SecretsAtRest::Encrypted {
+            credential: None,
+            key_file: folder.path().join("secrets.key"),
+            node_name: "n".into(),
+        };
+        let (objects, running) = start_objects(&api, &clock, &folder, &secrets, detection);
         Self {
             api,
             objects,
             detection,
             clock,
             folder,
+            secrets,
             running,
         }
     }
@@ -273,7 +288,13 @@ impl Cluster {
     pub(super) async fn restart(&mut self) {
         self.objects.flush().await;
         self.running.abort();
-        let started = start_objects(&self.api, &self.clock, &self.folder, self.detection);
+        let started = start_objects(
+            &self.api,
+            &self.clock,
+            &self.folder,
+            &self.secrets,
+            self.detection,
+        );
         (self.objects, self.running) = started;
     }
 
@@ -308,12 +329,13 @@ fn start_objects(
     api: &Arc<FakeApi>,
     clock: &Clock,
     folder: &TempDir,
+    secrets: &SecretsAtRest,
     detection: ChangeDetection,
 ) -> (ClusterObjects, JoinHandle<()>) {
     let objects = ClusterObjects::with_api(
         Arc::new(Arc::clone(api)),
         clock.clone(),
-        Path::new(folder.path()).join("objects"),
+        Files::new(folder.path().join("objects"), secrets.clone()),
         (detection, Arc::new(|| None)),
         Duration::from_secs(60),
     );

@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use super::cluster::seconds;
-use crate::objects::{ChangeDetection, ClusterObjects, ObjectsParts};
+use crate::objects::{ChangeDetection, ClusterObjects, ObjectsParts, SecretsAtRest};
 
 const BEGIN: i64 = 1_700_000_000;
 
@@ -32,6 +32,9 @@ struct Real {
 
 impl Drop for Real {
     fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(self.api.violations(), []);
+        }
         self.task.abort();
     }
 }
@@ -61,6 +64,7 @@ impl Real {
             client: Client::new(config, ClientOptions::default()).unwrap(),
             clock: Clock::following_tokio(begin),
             folder: folder.path().join("objects"),
+            secrets: SecretsAtRest::None,
             detection: ChangeDetection::Watch,
             ttl: Arc::new(|| None),
             sync_frequency: seconds(60),

@@ -71,6 +71,33 @@ async fn a_token_is_replaced_after_four_fifths_of_its_life() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn clocks_that_are_ten_minutes_apart_cost_no_token() {
+    for minutes in [-10, 10] {
+        let cluster = Cluster::new();
+        cluster
+            .api
+            .set_skew(jiff::SignedDuration::from_mins(minutes));
+        // As short as the API server grants them.
+        let one = with_token("one", 600);
+        cluster.objects.track(&one);
+        let mut last = (token(&cluster, &one).await, 0);
+        for second in 0..7200 {
+            sleep(seconds(1)).await;
+            let now = token(&cluster, &one).await;
+            if now != last.0 {
+                last = (now, second);
+            }
+            // It was made then, and is valid for ten minutes by whatever clock.
+            assert!(second - last.1 < 600, "{minutes} min: at {second} s");
+        }
+        let asked = cluster.api.asked("TOKEN");
+        assert!((12..=26).contains(&asked), "{minutes} min: {asked} tokens");
+        // Whoever looks when told, and not before, fares no worse.
+        assert!(cluster.told(&one) >= 12);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_token_that_cannot_be_replaced_is_used_to_its_end_and_tried_again() {
     let cluster = Cluster::new();
     let one = with_token("one", 3600);

@@ -227,7 +227,10 @@ async fn pull_secrets_give_credentials_and_those_that_are_missing_are_told() {
     cluster.objects.track(&one);
     let (found, notes) = cluster.objects.pull_credentials(&one, "r.io/app:1").await;
     assert_eq!(found.len(), 1);
-    assert_eq!((&*found[0].username, &*found[0].password), ("u", "hunter2"));
+    assert_eq!(
+        (&*found[0].auth.username, &*found[0].auth.password),
+        ("u", "hunter2")
+    );
     let expected = "Unable to retrieve some image pull secrets (gone, broken); \
                     attempting to pull the image may not succeed.";
     let note = ("FailedToRetrieveImagePullSecret", expected.to_owned());

@@ -116,14 +116,14 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(
         "image-credential-provider-config",
         Text,
-        Own(NotYet),
+        Own(Works),
         "",
         "File that says which plugins give passwords for registries.",
     ),
     flag(
         "image-credential-provider-bin-dir",
         Text,
-        Own(NotYet),
+        Own(Works),
         "",
         "Folder of those plugins.",
     ),

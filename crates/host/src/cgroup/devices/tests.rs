@@ -275,7 +275,7 @@ fn the_kernel_takes_the_program() {
         .iter()
         .find(|one| one.controllers.is_empty())
     else {
-        eprintln!("skipped, cgroup2 is not mounted: program");
+        rubelet_needs::missing("a mounted cgroup2");
         return;
     };
     // As on a machine without the controllers of version 1, one of which would do it otherwise.

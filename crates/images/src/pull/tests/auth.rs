@@ -29,7 +29,7 @@ async fn pull_as(
 
 #[tokio::test]
 async fn basic_credentials_are_shown_when_asked_for() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let served = content();
@@ -90,7 +90,7 @@ async fn with_tokens(public: bool) -> (TestServer, Arc<TestServer>) {
 
 #[tokio::test]
 async fn a_token_is_fetched_once_for_a_pull() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     for (public, auth) in [
@@ -116,7 +116,7 @@ async fn a_token_is_fetched_once_for_a_pull() {
 
 #[tokio::test]
 async fn a_token_of_the_registry_is_shown_as_it_is() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let (server, tokens) = with_tokens(false).await;
@@ -132,7 +132,7 @@ async fn a_token_of_the_registry_is_shown_as_it_is() {
 
 #[tokio::test]
 async fn who_has_no_token_is_told_why() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let (server, _tokens) = with_tokens(false).await;
@@ -149,7 +149,7 @@ async fn who_has_no_token_is_told_why() {
 
 #[tokio::test]
 async fn credentials_never_go_to_another_host() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let served = content();
@@ -186,7 +186,7 @@ async fn credentials_never_go_to_another_host() {
 
 #[tokio::test]
 async fn a_storage_that_wants_credentials_gets_none() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let thief =
@@ -211,6 +211,35 @@ async fn a_storage_that_wants_credentials_gets_none() {
 }
 
 #[tokio::test]
+async fn an_address_in_the_query_of_a_relative_redirect_is_not_where_it_leads() {
+    if !rubelet_needs::root() {
+        return;
+    }
+    let served = content();
+    let server =
+        TestServer::start(
+            move |asked| match asked.path.split_once("?from=https://origin.test/") {
+                Some((path, _)) => {
+                    let path = path.to_owned();
+                    let asked = Asked {
+                        path,
+                        ..asked.clone()
+                    };
+                    served.answer(&asked)
+                }
+                None => {
+                    let to = format!("{}?from=https://origin.test/x", asked.path);
+                    Reply::new(307, "").with("location", &to)
+                }
+            },
+        )
+        .await;
+    let dir = folder();
+    let store = open(dir.path()).await;
+    pull_as(&server, &store, None).await.unwrap();
+}
+
+#[tokio::test]
 async fn redirects_in_circles_end() {
     let server = TestServer::start(|asked| Reply::new(307, "").with("location", &asked.path)).await;
     let dir = folder();
@@ -221,7 +250,7 @@ async fn redirects_in_circles_end() {
 
 #[tokio::test]
 async fn a_registry_on_loopback_may_show_any_certificate() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let served = content();
@@ -257,7 +286,7 @@ async fn a_token_server_must_be_as_safe_as_the_registry() {
 
 #[tokio::test]
 async fn other_registries_are_checked_and_may_be_behind_a_proxy() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let served = content();

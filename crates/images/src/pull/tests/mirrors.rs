@@ -74,7 +74,7 @@ fn two(mirror: &str, server: &TestServer) -> String {
 
 #[tokio::test]
 async fn a_mirror_is_asked_in_place_of_the_registry() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let (mirror, server) = (registry().await, registry().await);
@@ -103,7 +103,7 @@ async fn a_mirror_is_asked_in_place_of_the_registry() {
 
 #[tokio::test]
 async fn a_mirror_that_is_down_is_asked_once_and_costs_no_pull() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let busy = TestServer::start(|_| Reply::new(503, "")).await;
@@ -121,7 +121,7 @@ async fn a_mirror_that_is_down_is_asked_once_and_costs_no_pull() {
 
 #[tokio::test]
 async fn a_mirror_that_does_not_answer_costs_a_short_time() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let deaf = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -140,7 +140,7 @@ async fn a_mirror_that_does_not_answer_costs_a_short_time() {
 
 #[tokio::test]
 async fn what_a_mirror_lacks_or_spoils_comes_from_the_registry() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     type Change = fn(&Asked, Reply) -> Reply;
@@ -184,7 +184,7 @@ async fn what_a_mirror_lacks_or_spoils_comes_from_the_registry() {
 
 #[tokio::test]
 async fn a_mirror_that_may_not_resolve_gives_blobs_only() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let (mirror, server) = (registry().await, registry().await);
@@ -202,7 +202,7 @@ async fn a_mirror_that_may_not_resolve_gives_blobs_only() {
 
 #[tokio::test]
 async fn a_pull_that_nobody_can_serve_names_all_who_were_asked() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let forbids = TestServer::start(|_| Reply::new(403, "not for you")).await;
@@ -234,7 +234,7 @@ async fn a_pull_that_nobody_can_serve_names_all_who_were_asked() {
 
 #[tokio::test]
 async fn a_mirrors_certificate_is_checked_by_its_own_authorities() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let served = content();
@@ -261,7 +261,7 @@ async fn a_mirrors_certificate_is_checked_by_its_own_authorities() {
 
 #[tokio::test]
 async fn a_mirror_that_wants_a_certificate_is_shown_one() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let served = content();
@@ -297,7 +297,7 @@ async fn a_mirror_that_wants_a_certificate_is_shown_one() {
 
 #[tokio::test]
 async fn plain_http_is_spoken_where_the_file_says_so_whatever_it_says_of_tls() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let mirror = registry().await;
@@ -314,7 +314,7 @@ async fn plain_http_is_spoken_where_the_file_says_so_whatever_it_says_of_tls() {
 
 #[tokio::test]
 async fn mirrors_get_credentials_unless_those_are_for_one_server() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let served = content();
@@ -349,7 +349,7 @@ async fn mirrors_get_credentials_unless_those_are_for_one_server() {
 
 #[tokio::test]
 async fn headers_are_for_the_host_itself() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let storage = registry().await;
@@ -380,7 +380,7 @@ async fn headers_are_for_the_host_itself() {
 
 #[tokio::test]
 async fn a_file_with_a_mistake_fails_the_pulls_of_its_registry_by_line_and_field() {
-    if !is_root() {
+    if !rubelet_needs::root() {
         return;
     }
     let server = registry().await;

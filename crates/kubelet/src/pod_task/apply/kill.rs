@@ -48,18 +48,19 @@ impl PodTask {
                     self.unfinished.remove(&kill.id);
                     continue;
                 }
-                End::Failed(error) => failures.push(format!(
-                    "error killing container {:?}: {}",
-                    kill.name,
-                    ErrorChain(&error)
-                )),
+                End::Failed(error) => {
+                    let error = ErrorChain(&error).to_string();
+                    failures.push(format!(
+                        "failed to \"KillContainer\" for {:?} with KillContainerError: {error:?}",
+                        kill.name
+                    ));
+                }
                 End::NotYet => {}
             }
             self.unfinished.insert(kill.id.clone(), unfinished);
         }
         self.context.pleg.mark(&self.pod.uid);
-        let failed = (!failures.is_empty()).then(|| failures.join("; "));
-        self.teardown_result("FailedKillPod", failed)
+        self.kill_result(&failures)
     }
 
     /// Why a container is stopped, with what its probe said where that is the cause.

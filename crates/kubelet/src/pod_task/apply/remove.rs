@@ -1,22 +1,15 @@
 //! Stopping sandboxes, and removing what has ended.
 
-use std::time::Duration;
-
-use futures_util::future::join;
 use rubelet_base::{ErrorChain, SandboxId};
 use rubelet_cri::v1;
-use rubelet_pod_plan::plan::DeadContainer;
+use rubelet_pod_plan::{VolumeState, plan::DeadContainer};
 
 use super::Flow;
 use crate::pod_task::PodTask;
 
-/// So long what is left of a pod stays at most because the runtime is busy. Removals cost it as
-/// much as stops do: those that came in between would make the end of the others late.
-const REMOVAL_CAN_WAIT: Duration = Duration::from_secs(10);
-
 impl PodTask {
     pub(super) async fn stop_sandboxes(&mut self, ids: &[SandboxId]) -> (Flow, bool) {
-        let mut failed = None;
+        let mut failures = Vec::new();
         for id in ids {
             let request = v1::StopPodSandboxRequest {
                 pod_sandbox_id: id.as_str().to_owned(),
@@ -27,17 +20,16 @@ impl PodTask {
             if let Err(error) = result
                 && !error.is_not_found()
             {
-                failed = Some(format!(
-                    "error stopping sandbox {id}: {}",
-                    ErrorChain(&error)
+                let (uid, error) = (&self.pod.uid, ErrorChain(&error).to_string());
+                failures.push(format!(
+                    "failed to \"KillPodSandbox\" for \"{uid}\" with KillPodSandboxError: {error:?}"
                 ));
             }
         }
-        self.teardown_result("FailedKillPod", failed)
+        self.kill_result(&failures)
     }
 
     pub(super) async fn remove_containers(&mut self, dead: Vec<DeadContainer>) -> (Flow, bool) {
-        self.let_others_pass().await;
         let mut failed = None;
         for container in dead {
             // First the logs, as the kubelet does: a log that outlives its container would count as
@@ -81,7 +73,6 @@ impl PodTask {
     }
 
     pub(super) async fn remove_sandboxes(&mut self, ids: &[SandboxId]) -> (Flow, bool) {
-        self.let_others_pass().await;
         let mut failed = None;
         for id in ids {
             let request = v1::RemovePodSandboxRequest {
@@ -102,12 +93,15 @@ impl PodTask {
         self.teardown_result("FailedRemoveSandbox", failed)
     }
 
-    /// Lets the starts and stops of other pods go first, if nothing of this one is wanted any more.
-    async fn let_others_pass(&self) {
-        if self.removing {
-            let starts = self.context.starts.until_idle(REMOVAL_CAN_WAIT);
-            join(starts, self.context.stops.until_idle(REMOVAL_CAN_WAIT)).await;
+    pub(super) async fn remove_volumes(&mut self) -> (Flow, bool) {
+        // What is made from now on needs volumes first.
+        self.prepared = None;
+        let result = self.context.host.remove_volumes(&self.pod.uid).await;
+        if result.is_ok() {
+            self.history.volumes = VolumeState::Removed;
         }
+        let failed = result.err().map(|error| error.message);
+        self.teardown_result("FailedCleanUp", failed)
     }
 
     pub(super) async fn clean_up(&mut self) -> (Flow, bool) {

@@ -1,14 +1,18 @@
 //! Making a sandbox.
 
+use std::sync::Arc;
+
 use rubelet_base::{ErrorChain, SandboxId};
 use rubelet_cri::v1;
-use rubelet_pod_plan::{cri_config::sandbox_config, history::NETWORK_NOT_READY};
+use rubelet_pod_plan::{VolumeState, cri_config::sandbox_config, history::NETWORK_NOT_READY};
 
 use super::{Flow, removal};
 use crate::{
     events::EventType,
-    objects::FAILED_SANDBOX,
+    objects::{FAILED_SANDBOX, failed_sandbox},
+    pod_host::HostError,
     pod_task::{PodTask, repeats::Repeats},
+    runtime_state::RuntimeHandler,
 };
 
 impl PodTask {
@@ -20,6 +24,7 @@ impl PodTask {
                 .recorder
                 .pod(&self.pod, None, kind, reason, message);
         }
+        self.history.volumes = VolumeState::Made;
         let mut control = self.control.clone();
         // Cancel safety: an abandoned call may still have made a sandbox; the list that follows
         // finds it by its label.
@@ -33,7 +38,7 @@ impl PodTask {
             Ok(id) => {
                 self.history.sandbox = None;
                 self.context.pleg.learned_sandbox(uid, &id);
-                self.prepared = Some(std::sync::Arc::clone(&self.pod));
+                self.prepared = Some(Arc::clone(&self.pod));
                 self.save_record();
                 (Flow::Continue, true)
             }
@@ -61,7 +66,7 @@ impl PodTask {
         &mut self,
         attempt: u32,
     ) -> Result<SandboxId, (&'static str, String)> {
-        let context = std::sync::Arc::clone(&self.context);
+        let context = Arc::clone(&self.context);
         let (driver, network_problem) = {
             let state = context.runtime_state.borrow();
             (state.cgroup_driver, state.network_problem.clone())
@@ -73,7 +78,7 @@ impl PodTask {
             ));
         }
         let host = &context.host;
-        let failed = |error: crate::pod_host::HostError| (error.reason, error.message);
+        let failed = |error: HostError| (error.reason, error.message);
         let objects = self.volume_objects().await.map_err(failed)?;
         host.prepare(&self.pod, driver, &objects)
             .await
@@ -82,22 +87,14 @@ impl PodTask {
             .sandbox_inputs(&self.pod, attempt, driver)
             .await
             .map_err(failed)?;
-        let runtime_handler = match self.pod.spec.runtime_class.as_deref() {
-            None | Some("") => String::new(),
-            Some(class) => context
-                .objects
-                .runtime_handler(class)
-                .await
-                .map_err(|error| (error.reason, failed_sandbox(&error.message)))?,
-        };
-        if !self.pod.spec.host_users {
-            let state = context.runtime_state.borrow();
-            let mut handlers = state.handlers.iter();
-            let handler = handlers.find(|handler| *handler.name == *runtime_handler);
-            if !handler.is_some_and(|handler| handler.user_namespaces) {
-                let message = no_user_namespaces(&state.name, &runtime_handler);
-                return Err((FAILED_SANDBOX, failed_sandbox(&message)));
-            }
+        let (runtime_handler, features) = self
+            .runtime_handler()
+            .await
+            .map_err(|error| (error.reason, failed_sandbox(&error.message)))?;
+        if !self.pod.spec.host_users && !features.is_some_and(|features| features.user_namespaces) {
+            let runtime = Arc::clone(&context.runtime_state.borrow().name);
+            let message = no_user_namespaces(&runtime, &runtime_handler);
+            return Err((FAILED_SANDBOX, failed_sandbox(&message)));
         }
         for (reason, message) in notes {
             context
@@ -125,14 +122,27 @@ impl PodTask {
     }
 }
 
+impl PodTask {
+    /// The name of the pod's runtime handler, empty for the default one, and what the runtime says
+    /// of it.
+    pub(in crate::pod_task) async fn runtime_handler(
+        &self,
+    ) -> Result<(String, Option<RuntimeHandler>), HostError> {
+        let name = match self.pod.spec.runtime_class.as_deref() {
+            None | Some("") => String::new(),
+            Some(class) => self.context.objects.runtime_handler(class).await?,
+        };
+        let state = self.context.runtime_state.borrow();
+        let mut handlers = state.handlers.iter();
+        let known = handlers.find(|handler| *handler.name == *name).cloned();
+        Ok((name, known))
+    }
+}
+
 fn no_user_namespaces(runtime: &str, handler: &str) -> String {
     let who = match handler {
         "" => format!("the container runtime {runtime}"),
         named => format!("the handler {named:?} of the container runtime {runtime}"),
     };
     format!("spec.hostUsers: false can't be: {who} does not support user namespaces")
-}
-
-fn failed_sandbox(why: &str) -> String {
-    format!("Failed to create pod sandbox: {why}")
 }

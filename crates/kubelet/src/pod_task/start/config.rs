@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use rubelet_api::container::Container;
+use rubelet_api::container::{Container, RecursiveReadOnly};
 use rubelet_base::ContainerId;
 use rubelet_cri::v1;
 use rubelet_pod_plan::{
     ContainerPhase,
     cri_config::{ContainerInputs, container_config, env, mounts, verify_non_root},
+    pod_ips::in_family_order,
 };
 
 use super::Images;
@@ -42,7 +43,11 @@ impl PodTask {
         let draw = Draw::Environment(container);
         let objects = self.draws.read(&*context.objects, &self.pod, draw).await;
         let objects = objects.map_err(|error| config_error(error.message))?;
-        let known = host.env_context(pod_ips.clone());
+        let mut known = host.env_context(pod_ips.clone());
+        known.files = host
+            .env_files(&self.pod, &container.name)
+            .await
+            .map_err(|error| config_error(error.message))?;
         let values = env::environment(&self.pod, container, &known, &objects)
             .map_err(|error| config_error(error.to_string()))?;
         let mut files = host
@@ -50,6 +55,16 @@ impl PodTask {
             .await
             .map_err(|error| config_error(error.message))?;
         files.images = volumes;
+        let asked = container.mounts.iter();
+        if asked
+            .map(|mount| mount.recursive_read_only)
+            .any(|mode| mode != RecursiveReadOnly::Disabled)
+        {
+            let handler = self.runtime_handler().await;
+            let (_, features) = handler.map_err(|error| config_error(error.message))?;
+            files.recursive_read_only =
+                features.is_some_and(|features| features.recursive_read_only_mounts);
+        }
         let mounts = mounts(&self.pod, container, &files)
             .map_err(|error| config_error(error.to_string()))?;
         let (seccomp_root, seccomp_default) = host.seccomp();
@@ -67,6 +82,7 @@ impl PodTask {
                 seccomp_root,
                 target,
                 users: files.users,
+                thermal_throttle: host.thermal_throttle(),
             },
         ))
     }
@@ -90,11 +106,11 @@ impl PodTask {
 
     fn pod_ips(&self) -> Vec<Box<str>> {
         if self.pod.spec.host_network {
-            return self.context.settings.node_ips.clone();
+            return self.context.node_ips.texts();
         }
         self.observed
             .ready_sandbox()
-            .map(|sandbox| sandbox.ips.clone())
+            .map(|sandbox| in_family_order(&sandbox.ips, &self.context.node_ips.texts()))
             .unwrap_or_default()
     }
 }

@@ -55,6 +55,14 @@ fn values(container: &Value) -> Result<Vec<(String, String)>, EnvError> {
     let pod = pod(container);
     let context = EnvContext {
         allocatable_cpu: 1500,
+        files: EnvFiles::from([
+            (
+                ("shared".into(), "sub/env".into()),
+                Some("USER='ann'\nREF='$(HOME)'\nEMPTY=''\n".to_owned()),
+            ),
+            (("shared".into(), "odd".into()), Some("USER=ann".to_owned())),
+            (("shared".into(), "missing".into()), None),
+        ]),
         ..EnvContext::default()
     };
     environment(&pod, &pod.spec.containers[0], &context, &objects())
@@ -118,6 +126,35 @@ fn single_keys_are_drawn_and_optional_ones_may_be_missing() {
         let expected: Vec<&str> = expected.into_iter().collect();
         assert_eq!(own(&json!({"env": [variable]})), expected, "{variable}");
     }
+}
+
+#[test]
+fn a_variable_of_a_file_is_taken_as_it_is() {
+    let of = |path: &str, key: &str, optional: bool| {
+        let reference =
+            json!({"volumeName": "shared", "path": path, "key": key, "optional": optional});
+        json!({"env": [{"name": "A", "valueFrom": {"fileKeyRef": reference}}]})
+    };
+    assert_eq!(own(&of("sub/env", "USER", false)), ["A=ann"]);
+    assert_eq!(own(&of("sub/env", "REF", false)), ["A=$(HOME)"]);
+    for (path, key) in [
+        ("sub/env", "NONE"),
+        ("sub/env", "EMPTY"),
+        ("missing", "USER"),
+    ] {
+        assert_eq!(own(&of(path, key, true)), [""; 0], "{path} {key}");
+        let error = values(&of(path, key, false)).unwrap_err().to_string();
+        let expected = format!(
+            "environment variable key {key:?} not found in file {path:?} of the volume \"shared\""
+        );
+        assert_eq!(error, expected);
+    }
+    let error = values(&of("odd", "USER", true)).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "couldn't parse env file \"odd\" of the volume \"shared\": line 1: the value must be \
+         enclosed in single quotes"
+    );
 }
 
 #[test]

@@ -167,7 +167,7 @@ impl TestAgent {
                 let stopped = async {
                     let _ = stopped.await;
                 };
-                serve_unix(listener, view, stopped).await;
+                serve_unix(listener, view, Arc::new(()), None, stopped).await;
             });
         });
         ready.recv().unwrap();

@@ -7,7 +7,7 @@ use rubelet_config::{Flags, parse_flags};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
-use super::{bind, serve_cri, settings, start};
+use super::{bind, bound_logs, serve_cri, settings, start};
 use crate::run::{complain, load, logging, notify, threads};
 
 /// Serves the runtime until a signal. Exit codes: 0 stopped by a signal, 1 failed, 2 wrong flags.
@@ -77,8 +77,10 @@ fn run(listen: Option<String>, flags: &Flags) -> anyhow::Result<()> {
     for warning in &resolved.warnings {
         warn!("{warning}");
     }
+    let driver = &resolved.config.cgroup_driver;
+    let mut settings = settings(&resolved.rubelet.runtime, driver)?;
+    bound_logs(&mut settings, &resolved)?;
     let options = resolved.rubelet.runtime;
-    let settings = settings(&options, &resolved.config.cgroup_driver)?;
     let path = listen.or_else(|| options.socket_path());
     let path = path.context("rubelet.runtime.socket is `none`: give an address with --listen")?;
     let threads = threads()?;
@@ -88,7 +90,8 @@ fn run(listen: Option<String>, flags: &Flags) -> anyhow::Result<()> {
         let runtime = start(settings).await?;
         let listener = bind(&path).await?;
         info!(
-            version = env!("CARGO_PKG_VERSION"),
+            version = crate::build_info::VERSION,
+            commit = crate::build_info::COMMIT,
             socket = path,
             "The runtime serves"
         );

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use rubelet_api::{objects::PodObjects, pod::Pod};
 use rubelet_base::PodUid;
 use rubelet_cluster::objects::ClusterObjects;
-use rubelet_cri::v1;
 use rubelet_kubelet::{
+    keyring::PullLogin,
     objects::{Draw, NoObjects, ObjectSource},
     pod_host::{HostError, Note},
 };
@@ -71,11 +71,7 @@ impl ObjectSource for LateObjects {
         self.now().objects(pod, draw).await
     }
 
-    async fn pull_credentials(
-        &self,
-        pod: &Arc<Pod>,
-        image: &str,
-    ) -> (Vec<v1::AuthConfig>, Vec<Note>) {
+    async fn pull_credentials(&self, pod: &Arc<Pod>, image: &str) -> (Vec<PullLogin>, Vec<Note>) {
         self.now().pull_credentials(pod, image).await
     }
 

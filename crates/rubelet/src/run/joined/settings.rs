@@ -1,19 +1,17 @@
 //! From the configuration to the settings of the node object.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
-
-use anyhow::anyhow;
-use rubelet_base::ErrorChain;
-use rubelet_cluster::objects::ChangeDetection;
-use rubelet_config::{FeatureGates, Flags, KubeletConfiguration, Resolved};
-use rubelet_node_plan::node_status::{
-    NodeFacts, NodeSettings,
-    object::NodeTaint,
-    pressure::Thresholds,
-    resources::{self, Reserved},
+use std::{
+    collections::BTreeMap,
+    env,
+    path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use crate::run::node::Node;
+use rubelet_cluster::objects::{ChangeDetection, SecretsAtRest};
+use rubelet_config::{FeatureGates, Flags, KubeletConfiguration, Resolved};
+use rubelet_node_plan::node_status::{NodeSettings, object::NodeTaint};
+
+use crate::run::{allocatable, node::Node};
 
 /// What the configuration says of the node.
 pub(super) fn node(
@@ -32,14 +30,9 @@ pub(super) fn node(
         value: taint.value.as_str().into(),
         effect: taint.effect.as_str().into(),
     });
-    let reserved = Reserved::parse(
-        &config.system_reserved,
-        &config.kube_reserved,
-        &config.reserved_system_cpus,
-    );
-    let thresholds = Thresholds::parse(&config.eviction_hard, &config.eviction_soft);
+    let (reserved, thresholds) = allocatable::reservations(config)?;
     let count = |number: i32| u64::try_from(number).unwrap_or(0);
-    let settings = NodeSettings {
+    Ok(NodeSettings {
         labels,
         taints: taints.collect(),
         provider_id: config.provider_id.as_str().into(),
@@ -49,8 +42,8 @@ pub(super) fn node(
         controller_attach_detach: config.enable_controller_attach_detach,
         max_pods: count(config.max_pods),
         pods_per_core: count(config.pods_per_core),
-        reserved: reserved.map_err(|error| anyhow!("{}", ErrorChain(&error)))?,
-        thresholds: thresholds.map_err(|error| anyhow!("{}", ErrorChain(&error)))?,
+        reserved,
+        thresholds,
         pressure_transition: config.eviction_pressure_transition_period,
         max_images: usize::try_from(config.node_status_max_images).ok(),
         local_storage: config.local_storage_capacity_isolation,
@@ -59,19 +52,7 @@ pub(super) fn node(
         lease_duration: std::time::Duration::from_secs(count(config.node_lease_duration_seconds)),
         declared_features: declared(&resolved.gates),
         ..NodeSettings::new(&node.name)
-    };
-    let facts = NodeFacts {
-        cpus: node.machine.cpus,
-        memory: node.machine.memory,
-        ..NodeFacts::default()
-    };
-    let disk = rubelet_host::usage::file_system(Path::new(flags.root_dir()));
-    let disk = disk.ok().map(|disk| disk.bytes.capacity);
-    let capacity = resources::capacity(&settings, &facts, disk);
-    match resources::overcommitted(&capacity, &settings.reserved, &settings.thresholds) {
-        Some(problem) => Err(anyhow!(problem)),
-        None => Ok(settings),
-    }
+    })
 }
 
 /// What the scheduler may count on, of the features that upstream lets nodes declare.
@@ -93,6 +74,20 @@ pub(super) fn detection(config: &KubeletConfiguration) -> ChangeDetection {
         "Cache" => ChangeDetection::Cache,
         "Get" => ChangeDetection::Get,
         _ => ChangeDetection::Watch,
+    }
+}
+
+/// `rubelet.secretsAtRest`, with the key that systemd gives if the unit names one.
+pub(super) fn secrets_at_rest(resolved: &Resolved, node: &Node) -> SecretsAtRest {
+    let options = &resolved.rubelet;
+    if options.secrets_at_rest == "none" {
+        return SecretsAtRest::None;
+    }
+    let credentials = env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
+    SecretsAtRest::Encrypted {
+        credential: credentials.map(|directory| directory.join("rubelet.secrets-key")),
+        key_file: PathBuf::from(&options.secrets_key_file),
+        node_name: Arc::clone(&node.name),
     }
 }
 

@@ -12,13 +12,14 @@ use rubelet_api::{
     status::{Condition, ContainerState, ContainerStatus, Phase, PodStatus, Terminated},
 };
 use rubelet_base::PodUid;
-use rubelet_cri::v1;
 use rubelet_kubelet::{
     board::Board,
     clock::Clock,
     events::Recorder,
     intents::IntentBoard,
+    keyring::PullLogin,
     metrics::NodeMetrics,
+    node_ips::NodeIps,
     objects::{Draw, ObjectSource, never},
     pleg::LifecycleEvent,
     pod_host::{HostError, Note},
@@ -53,7 +54,7 @@ impl ObjectSource for Drawn {
         Ok(PodObjects::default())
     }
 
-    async fn pull_credentials(&self, _: &Arc<Pod>, _: &str) -> (Vec<v1::AuthConfig>, Vec<Note>) {
+    async fn pull_credentials(&self, _: &Arc<Pod>, _: &str) -> (Vec<PullLogin>, Vec<Note>) {
         (Vec::new(), Vec::new())
     }
 
@@ -118,11 +119,12 @@ impl Seen {
                 silence: Arc::new(|| None),
                 heartbeats: Vec::new(),
                 metrics: NodeMetrics::new(),
+                audit: None,
                 log_path: Arc::new(move |_, container, count| {
                     logs.join(format!("{container}-{count}.log"))
                 }),
                 node_name: "n1".into(),
-                node_ips: Arc::new(["192.0.2.1".parse().unwrap()]),
+                node_ips: NodeIps::fixed(vec!["192.0.2.1".parse().unwrap()]),
                 config: Value::Null,
                 first_version: 1000,
             },
@@ -293,6 +295,8 @@ pub(super) fn container(name: &str, state: ContainerState) -> ContainerStatus {
         restart_count: 0,
         state,
         last_state: None,
+        user: None,
+        recursive_read_only: Vec::new(),
     }
 }
 

@@ -1,12 +1,10 @@
 //! Mounts that nobody asks for by name: the kernel's file systems, the pod's files, the image's
 //! volumes.
 
-use std::path::Path;
-
 use rubelet_cri::v1;
-use rubelet_oci::{Mount, SELF_BIND};
+use rubelet_oci::{Mount, NO_SYMLINKS};
 
-use super::{SpecInput, clean};
+use super::SpecInput;
 
 /// `sysfs` can't be mounted by a user namespace that does not own the network namespace.
 pub(super) fn of_kernel(privileged: bool, bind_sys: bool) -> Vec<Mount> {
@@ -87,25 +85,16 @@ pub(super) fn of_pod<'a>(
     })
 }
 
-/// Folders that the image's author wants to be written to. On a root that can be written to they
-/// are just a part of it.
-pub(super) fn volumes_of_image<'a>(
-    input: &'a SpecInput<'_>,
-    security: &v1::LinuxContainerSecurityContext,
-) -> impl Iterator<Item = Mount> + 'a {
-    let wanted = security.readonly_rootfs.then_some(&input.image.volumes);
-    wanted
-        .into_iter()
-        .flat_map(|volumes| volumes.keys())
-        .map(|path| clean(&Path::new("/").join(path)))
-        .filter(|path| path != Path::new("/"))
-        .map(|path| Mount {
-            source: path.clone(),
-            destination: path,
-            kind: "bind".to_owned(),
-            options: ["rbind", "rprivate", "rw", SELF_BIND]
-                .map(str::to_owned)
-                .to_vec(),
-            ..Mount::default()
-        })
+/// Directories of the runtime's own at the paths that the image declares as volumes. Each was filled
+/// from the image; the root file system has nothing to do with it any more.
+pub(super) fn volumes_of_image<'a>(input: &SpecInput<'a>) -> impl Iterator<Item = Mount> + 'a {
+    input.image_volumes.iter().map(|volume| Mount {
+        destination: volume.destination.clone(),
+        kind: "bind".to_owned(),
+        source: volume.source.clone(),
+        options: ["rbind", "rprivate", "rw", NO_SYMLINKS]
+            .map(str::to_owned)
+            .to_vec(),
+        ..Mount::default()
+    })
 }

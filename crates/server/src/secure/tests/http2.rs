@@ -79,3 +79,16 @@ async fn a_head_that_is_too_long_is_refused() {
     };
     assert!(refused);
 }
+
+#[tokio::test]
+async fn one_connection_has_a_hundred_requests_at_a_time() {
+    let server = Server::start().await;
+    let stream = server.try_connect(None, &[b"h2"]).await.unwrap();
+    let (mut client, connection) = h2::client::handshake(stream).await.unwrap();
+    let connection = tokio::spawn(connection);
+    let request = Request::builder().uri("https://node/x").body(()).unwrap();
+    let (answer, _) = client.send_request(request, true).unwrap();
+    assert_eq!(answer.await.unwrap().status().as_u16(), 404);
+    assert_eq!(client.current_max_send_streams(), 100);
+    connection.abort();
+}

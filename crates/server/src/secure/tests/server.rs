@@ -20,7 +20,8 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use super::authority::{Authority, Holder};
 use crate::{
-    NodeView,
+    ConnectionObserver, NodeView, RefusalReason,
+    audit::AuditLog,
     secure::{
         Access, Attributes, AuthError, Authenticator, Authorizer, ClientCa, EndpointOptions,
         RequestLabels, RequestObserver, SecureParts, TlsSettings, User, bind_port, serve_read_only,
@@ -76,6 +77,12 @@ impl Notes {
     }
 }
 
+impl ConnectionObserver for Notes {
+    fn refused(&self, listener: &'static str, reason: RefusalReason) {
+        self.note(format!("refused {listener} {}", reason.as_str()));
+    }
+}
+
 impl RequestObserver for Notes {
     fn began(&self, labels: &RequestLabels) {
         let RequestLabels {
@@ -102,6 +109,7 @@ pub(super) struct Setup {
     pub(super) anonymous: bool,
     pub(super) tls: TlsSettings,
     pub(super) options: EndpointOptions,
+    pub(super) audit: Option<Arc<AuditLog>>,
 }
 
 pub(super) struct Server {
@@ -149,6 +157,7 @@ impl Server {
             },
             options: setup.options,
             observer: notes.clone(),
+            audit: setup.audit,
         };
         let listener = bind_port("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -20,6 +20,7 @@ until 80s
 00:00.0 state Pending: web ErrImagePull
 00:05.0 state Pending: web ImagePullBackOff
 00:05.0 event Normal BackOff web: Back-off pulling image "app:3"
+00:05.0 event Warning Failed web: Error: ImagePullBackOff
 00:10.0 why   starts container web: it has not run yet
 00:10.0 call  PullImage app:3
 00:10.0 event Warning Failed web: Failed to pull image "app:3": PullImage: dial tcp: connection refused
@@ -28,6 +29,7 @@ until 80s
 00:10.0 state Pending: web ErrImagePull
 00:15.0 state Pending: web ImagePullBackOff
 00:15.0 event Normal BackOff web: Back-off pulling image "app:3"
+00:15.0 event Warning Failed web: Error: ImagePullBackOff
 00:30.0 why   starts container web: it has not run yet
 00:30.0 call  PullImage app:3
 00:30.0 event Warning Failed web: Failed to pull image "app:3": PullImage: dial tcp: connection refused
@@ -36,6 +38,7 @@ until 80s
 00:30.0 state Pending: web ErrImagePull
 00:35.0 state Pending: web ImagePullBackOff
 00:35.0 event Normal BackOff web: Back-off pulling image "app:3"
+00:35.0 event Warning Failed web: Error: ImagePullBackOff
 00:40.0 then  image app:3 can be pulled
 01:10.0 why   starts container web: it has not run yet
 01:10.0 call  PullImage app:3

@@ -34,6 +34,7 @@ until 50s
 00:20.0 cond  Ready False, ContainersNotReady: containers with unready status: [web]
 00:25.0 state Running: web ImagePullBackOff after Error(143)
 00:25.0 event Normal BackOff web: Back-off pulling image "app:3"
+00:25.0 event Warning Failed web: Error: ImagePullBackOff
 00:30.0 why   starts container web: its definition changed
 00:30.0 call  PullImage app:3
 00:30.0 event Warning Failed web: Failed to pull image "app:3": PullImage: not found
@@ -42,6 +43,7 @@ until 50s
 00:30.0 state Running: web ErrImagePull after Error(143)
 00:35.0 state Running: web ImagePullBackOff after Error(143)
 00:35.0 event Normal BackOff web: Back-off pulling image "app:3"
+00:35.0 event Warning Failed web: Error: ImagePullBackOff
 00:40.0 then  edit: app:3 -> app:1
 00:40.0 why   starts container web: it ended with exit code 143
 00:40.0 state Running: web Error(143)

@@ -21,6 +21,7 @@ until 60s
 00:00.0 state Pending: web ErrImagePull
 00:05.0 state Pending: web ImagePullBackOff
 00:05.0 event Normal BackOff web: Back-off pulling image "app:3"
+00:05.0 event Warning Failed web: Error: ImagePullBackOff
 00:10.0 why   starts container web: it has not run yet
 00:10.0 call  PullImage app:3
 00:10.0 event Warning Failed web: Failed to pull image "app:3": PullImage: not found
@@ -29,6 +30,7 @@ until 60s
 00:10.0 state Pending: web ErrImagePull
 00:15.0 state Pending: web ImagePullBackOff
 00:15.0 event Normal BackOff web: Back-off pulling image "app:3"
+00:15.0 event Warning Failed web: Error: ImagePullBackOff
 00:30.0 why   starts container web: it has not run yet
 00:30.0 call  PullImage app:3
 00:30.0 event Warning Failed web: Failed to pull image "app:3": PullImage: not found
@@ -37,6 +39,7 @@ until 60s
 00:30.0 state Pending: web ErrImagePull
 00:35.0 state Pending: web ImagePullBackOff
 00:35.0 event Normal BackOff web: Back-off pulling image "app:3"
+00:35.0 event Warning Failed web: Error: ImagePullBackOff
 00:40.0 then  image app:3 can be pulled
 00:41.0 then  operator restarts web
 00:41.0 why   starts container web: it has not run yet

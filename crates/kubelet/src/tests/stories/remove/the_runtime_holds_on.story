@@ -26,12 +26,12 @@ until 40s
 00:20.0 event Normal Killing web: Stopping container web
 00:20.0 call  StopContainer web#0, grace 30 s
 00:20.0 call  StopContainer web#0 failed: StopContainer: device or resource busy
-00:20.0 event Warning FailedKillPod error killing container "web": StopContainer: device or resource busy
+00:20.0 event Warning FailedKillPod error killing pod: failed to "KillContainer" for "web" with KillContainerError: "StopContainer: device or resource busy"
 00:21.0 why   stops container web: the pod ends
 00:21.0 event Normal Killing web: Stopping container web
 00:21.0 call  StopContainer web#0, grace 29 s
 00:21.0 call  StopContainer web#0 failed: StopContainer: device or resource busy
-00:21.0 event Warning FailedKillPod error killing container "web": StopContainer: device or resource busy
+00:21.0 event Warning FailedKillPod error killing pod: failed to "KillContainer" for "web" with KillContainerError: "StopContainer: device or resource busy"
 00:23.0 why   stops container web: the pod ends
 00:23.0 event Normal Killing web: Stopping container web
 00:23.0 call  StopContainer web#0, grace 27 s

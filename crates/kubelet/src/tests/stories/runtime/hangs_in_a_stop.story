@@ -28,7 +28,7 @@ until 5m
 00:20.0 event Normal Killing web: Stopping container web
 00:20.0 call  StopContainer web#0, grace 10 s
 02:30.0 call  StopContainer web#0 failed: StopContainer: no answer within 2m10s
-02:30.0 event Warning FailedKillPod error killing container "web": StopContainer: no answer within 2m10s
+02:30.0 event Warning FailedKillPod error killing pod: failed to "KillContainer" for "web" with KillContainerError: "StopContainer: no answer within 2m10s"
 02:31.0 why   stops container web: the pod ends
 02:31.0 event Normal Killing web: Stopping container web
 02:31.0 call  StopContainer web#0, grace 2 s

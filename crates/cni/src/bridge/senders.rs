@@ -1,0 +1,132 @@
+//! The nftables table of the bridge: a pod sends with its own addresses, or not at all.
+//!
+//! Each frame from a pod passes one lookup, keyed by the interface it came in by, its hardware address
+//! and its IP address. Pods are elements of two sets. What no rule knows is dropped: an interface
+//! without elements is silent, and so are protocols other than IPv4, IPv6 and ARP, and VLANs.
+//!
+//! Pods beyond the bridge's ports are not seen here; the table for address translation has rules for
+//! them.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use rubelet_host::nft::{
+    Batch, Bytes, ChainKind, Expression as E, Family, Hook, Set, SetKind, TableFamily,
+};
+
+use crate::attachment::Lease;
+
+use super::{
+    names::{Names, inside_mac, link_local},
+    rules::Elements,
+};
+
+const IPV4: u16 = 0x0800;
+const ARP: u16 = 0x0806;
+const IPV6: u16 = 0x86dd;
+
+// Types of ICMPv6 messages.
+const ROUTER_ADVERTISEMENT: u8 = 134;
+const NEIGHBOUR_SOLICITATION: u8 = 135;
+const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
+const REDIRECT: u8 = 137;
+
+/// Frames to these addresses are for the host itself and don't pass a bridge (IEEE 802.1D).
+const RESERVED: ([u8; 6], u8) = ([0x01, 0x80, 0xc2, 0, 0, 0], 44);
+
+/// The sets, by family.
+pub(super) const SETS: [&str; 2] = ["senders4", "senders6"];
+
+/// What a pod may send with.
+pub(super) fn elements(lease: &Lease) -> Vec<Elements> {
+    let mac = inside_mac(lease.addresses[0]);
+    let element = |address: IpAddr| {
+        let key = Bytes::default().interface(&lease.host_interface).mac(mac);
+        (key.address(address).done(), Vec::new())
+    };
+    let of_family = |ipv4: bool| -> Vec<_> {
+        let mut own: Vec<IpAddr> = lease.addresses.clone();
+        own.retain(|address| address.is_ipv4() == ipv4);
+        if !own.is_empty() && !ipv4 {
+            own.push(link_local(mac));
+        }
+        own.into_iter().map(element).collect()
+    };
+    let mut found = vec![(SETS[0], of_family(true)), (SETS[1], of_family(false))];
+    found.retain(|(_, list)| !list.is_empty());
+    found
+}
+
+/// Replaces the whole table.
+pub(super) fn build<'t>(names: &'t Names, leases: &[Lease]) -> Batch<'t> {
+    let mut batch = Batch::new(TableFamily::Bridge, &names.bridge);
+    batch.add_table().delete_table().add_table();
+    for (name, family) in SETS.into_iter().zip([Family::V4, Family::V6]) {
+        let kind = SetKind::Senders(family);
+        batch.add_set(Set { name, kind });
+    }
+    let pods = format!("{}*", names.prefix);
+    batch
+        .add_chain("from-pods", ChainKind::Plain)
+        .add_chain("prerouting", ChainKind::Filter(Hook::Prerouting, -300))
+        .add_chain("input", ChainKind::Filter(Hook::Input, -300))
+        .add_rule("prerouting", &[E::From(&pods), E::Jump("from-pods")])
+        .add_rule(
+            "input",
+            &[
+                E::From(&pods),
+                E::EtherDestination(RESERVED.0, RESERVED.1),
+                E::Drop,
+            ],
+        );
+    check(&mut batch);
+    for lease in leases {
+        for (set, list) in elements(lease) {
+            batch.add_elements(set, &list);
+        }
+    }
+    batch
+}
+
+/// The chain that each frame from a pod passes.
+fn check(batch: &mut Batch<'_>) {
+    let [ipv4, ipv6] = SETS;
+    // Interface and hardware address in front, the address behind them.
+    let by = |address: E<'static>| [E::LoadInterface(0), E::LoadEtherSource(4), address];
+    let mut rule = |parts: &[&[E<'static>]]| {
+        batch.add_rule("from-pods", &parts.concat());
+    };
+    rule(&[
+        &[E::EtherType(IPV4)],
+        &by(E::LoadSource(Family::V4, 6)),
+        &[E::In(ipv4), E::Accept],
+    ]);
+    // Both the frame's and the packet's own hardware address have to be the pod's.
+    rule(&[
+        &[E::EtherType(ARP), E::IsEthernetArp],
+        &by(E::LoadArpAddress(6)),
+        &[E::In(ipv4), E::LoadArpMac(4), E::In(ipv4), E::Accept],
+    ]);
+    // Pods are no routers.
+    for kind in [ROUTER_ADVERTISEMENT, REDIRECT] {
+        rule(&[&[E::EtherType(IPV6), E::Icmpv6(kind), E::Drop]]);
+    }
+    rule(&[
+        &[E::EtherType(IPV6), E::Icmpv6(NEIGHBOUR_ADVERTISEMENT)],
+        &by(E::LoadNeighbourTarget(6)),
+        &[E::NotIn(ipv6), E::Drop],
+    ]);
+    // The search for others with the pod's address comes from no address.
+    let nobody = IpAddr::from(Ipv6Addr::UNSPECIFIED);
+    rule(&[
+        &[E::EtherType(IPV6), E::Icmpv6(NEIGHBOUR_SOLICITATION)],
+        &[E::Source(nobody, 128, true)],
+        &by(E::LoadNeighbourTarget(6)),
+        &[E::In(ipv6), E::Accept],
+    ]);
+    rule(&[
+        &[E::EtherType(IPV6)],
+        &by(E::LoadSource(Family::V6, 6)),
+        &[E::In(ipv6), E::Accept],
+    ]);
+    rule(&[&[E::Drop]]);
+}

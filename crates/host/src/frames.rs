@@ -1,0 +1,91 @@
+//! Raw Ethernet frames on one interface, as a hostile pod may send them. For tests only, behind the
+//! feature `frames`.
+
+use std::{
+    io,
+    os::fd::{AsRawFd, OwnedFd},
+    time::Duration,
+};
+
+use rustix::net::{
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType,
+    sockopt::{Timeout, set_socket_timeout},
+};
+
+/// All protocols, in network byte order.
+const ALL: u16 = 0x0003u16.to_be();
+
+/// A socket for the frames of one interface of the network namespace it was opened in.
+#[derive(Debug)]
+pub struct Frames(OwnedFd);
+
+impl Frames {
+    /// Opens one for the interface with this number. Frames from then on can be received.
+    ///
+    /// # Errors
+    /// There is no such interface, or rights are missing.
+    pub fn open(link: u32) -> io::Result<Self> {
+        // Without a protocol nothing is received until the socket is bound to the interface.
+        let fd = rustix::net::socket_with(
+            AddressFamily::PACKET,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            None::<Protocol>,
+        )?;
+        bind(&fd, link)?;
+        Ok(Self(fd))
+    }
+
+    /// Sends a frame, from the destination's hardware address on.
+    ///
+    /// # Errors
+    /// The interface is switched off, or the frame is too long.
+    pub fn send(&self, frame: &[u8]) -> io::Result<()> {
+        rustix::net::send(&self.0, frame, SendFlags::empty())?;
+        Ok(())
+    }
+
+    /// The next frame that `wanted` accepts, sent or received; nothing when none comes for `patience`.
+    ///
+    /// # Errors
+    /// The interface is gone.
+    pub fn wait_for(
+        &self,
+        patience: Duration,
+        wanted: impl Fn(&[u8]) -> bool,
+    ) -> io::Result<Option<Vec<u8>>> {
+        set_socket_timeout(&self.0, Timeout::Recv, Some(patience))?;
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            match rustix::net::recv(&self.0, &mut buffer[..], RecvFlags::empty()) {
+                Ok((length, _)) if wanted(&buffer[..length]) => {
+                    return Ok(Some(buffer[..length].to_vec()));
+                }
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => return Ok(None),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+}
+
+#[expect(unsafe_code, reason = "rustix has no type for link-layer addresses")]
+fn bind(fd: &OwnedFd, link: u32) -> io::Result<()> {
+    let address = libc::sockaddr_ll {
+        sll_family: u16::try_from(libc::AF_PACKET).unwrap_or_default(),
+        sll_protocol: ALL,
+        sll_ifindex: link.cast_signed(),
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    let length = u32::try_from(size_of_val(&address)).unwrap_or_default();
+    // SAFETY: the descriptor is open, and the kernel reads `length` bytes from `address`, which
+    // outlives the call.
+    let done = unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length) };
+    match done {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

@@ -1,0 +1,131 @@
+//! What the kernel holds of a table, to be compared with what was made.
+
+use std::collections::BTreeSet;
+
+use crate::netlink::{
+    NetlinkError,
+    message::{self, Messages},
+    socket::REQUEST,
+};
+
+use super::{Connection, Element, GETCHAIN, GETTABLE, SUBSYSTEM, TableFamily, header};
+
+const GETRULE: u16 = 7;
+const GETSETELEM: u16 = 13;
+const GETGEN: u16 = 16;
+
+/// A table without the elements of its sets. Two of them are equal when packets fare alike; it is as
+/// the kernel writes it, which differs between kernels from what was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shape {
+    flags: Vec<u8>,
+    chains: BTreeSet<Vec<Option<Vec<u8>>>>,
+    rules: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Connection {
+    /// The number of the network namespace's last change of nftables, whoever made it.
+    ///
+    /// # Errors
+    /// The kernel has no nftables, or rights are missing.
+    pub fn generation(&mut self) -> Result<u32, NetlinkError> {
+        let mut request = Messages::default();
+        request.begin(SUBSYSTEM << 8 | GETGEN, REQUEST, &header(0, 0));
+        let what = "ask for the generation of nftables";
+        self.0.get(&request, what, |answer| {
+            let number = answer.get(4..).and_then(|rest| message::attribute(rest, 1));
+            number
+                .and_then(|bytes| bytes.try_into().ok())
+                .map_or(0, u32::from_be_bytes)
+        })
+    }
+
+    /// A table as it is now, if it is there.
+    ///
+    /// # Errors
+    /// The kernel has no nftables, or rights are missing.
+    pub fn shape(
+        &mut self,
+        family: TableFamily,
+        table: &str,
+    ) -> Result<Option<Shape>, NetlinkError> {
+        let head = header(family.number(), 0);
+        let mut request = Messages::default();
+        request
+            .begin(SUBSYSTEM << 8 | GETTABLE, REQUEST, &head)
+            .text(1, table);
+        let found = self
+            .0
+            .get(&request, "look for an nftables table", |item| part(item, 2));
+        let flags = match found {
+            Ok(flags) => flags.unwrap_or_default(),
+            Err(error) if error.is_missing() => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut list = |kind: u16, what| {
+            let named = |messages: &mut Messages| {
+                messages.text(1, table);
+            };
+            let mut items = self.0.list(SUBSYSTEM << 8 | kind, &head, named, what)?;
+            // Older kernels list what is in other tables, too.
+            items.retain(|item| {
+                let name = part(item, 1).map(|name| message::text(&name));
+                item.first() == Some(&family.number()) && name.as_deref() == Some(table)
+            });
+            Ok::<_, NetlinkError>(items)
+        };
+        // Name, hook with its priority, policy, type and flags; handles and counts of use change.
+        let chains = list(GETCHAIN, "list the chains of a table")?
+            .iter()
+            .map(|item| [3, 4, 5, 7, 10].map(|kind| part(item, kind)).to_vec())
+            .collect();
+        let rules = list(GETRULE, "list the rules of a table")?
+            .iter()
+            .filter_map(|item| Some((part(item, 2)?, part(item, 4).unwrap_or_default())))
+            .collect();
+        Ok(Some(Shape {
+            flags,
+            chains,
+            rules,
+        }))
+    }
+
+    /// The elements of a set, in the form that [`super::Batch::add_elements`] takes.
+    ///
+    /// # Errors
+    /// There is no such set, or rights are missing.
+    pub fn elements(
+        &mut self,
+        family: TableFamily,
+        table: &str,
+        set: &str,
+    ) -> Result<BTreeSet<Element>, NetlinkError> {
+        let items = self.0.list(
+            SUBSYSTEM << 8 | GETSETELEM,
+            &header(family.number(), 0),
+            |messages| {
+                messages.text(1, table).text(2, set);
+            },
+            "list the elements of a set",
+        )?;
+        let mut found = BTreeSet::new();
+        for item in &items {
+            let list = part(item, 3).unwrap_or_default();
+            for (_, element) in message::attributes(&list) {
+                let value = |kind| {
+                    let value = message::attribute(element, kind)?;
+                    message::attribute(value, 1).map(<[u8]>::to_vec)
+                };
+                if let Some(key) = value(1) {
+                    found.insert((key, value(2).unwrap_or_default()));
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// An attribute of an item, behind its `struct nfgenmsg`.
+fn part(item: &[u8], kind: u16) -> Option<Vec<u8>> {
+    message::attribute(item.get(4..)?, kind).map(<[u8]>::to_vec)
+}

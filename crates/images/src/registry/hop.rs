@@ -1,0 +1,86 @@
+//! One redirect: where it leads, and whether credentials may be shown there.
+
+use super::{
+    origin::{self, Origin},
+    resolve::resolve,
+};
+use crate::{PullError, PullErrorKind};
+
+/// What is asked next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Hop {
+    pub(super) url: String,
+    pub(super) origin: Origin,
+    /// It is the host that was asked, so that it may see the credentials again.
+    pub(super) keeps_credentials: bool,
+}
+
+/// Follows a redirect from `url`, which is at `here`, to the header `Location`. `is_insecure` tells
+/// hosts that may be asked over plain HTTP.
+///
+/// # Errors
+/// It leads nowhere, or from HTTPS to plain HTTP at a host that may not be asked like that.
+pub(super) fn hop(
+    here: &Origin,
+    url: &str,
+    location: &str,
+    is_insecure: impl Fn(&str) -> bool,
+) -> Result<Hop, PullError> {
+    let url = resolve(url, location);
+    let (_, next) = origin::parse(&url, "where the registry sends")?;
+    if here.https && !next.https && !is_insecure(next.authority()) {
+        let message = format!(
+            "{} sends from HTTPS to plain HTTP at {}, which is refused",
+            here.authority(),
+            next.authority()
+        );
+        return Err(PullError::new(PullErrorKind::Refused, message));
+    }
+    Ok(Hop {
+        url,
+        keeps_credentials: next == *here,
+        origin: next,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where two addresses have the same scheme, host and port, credentials may be shown again.
+    fn is_same(one: &str, other: &str) -> bool {
+        let of = |url: &str| url.parse().ok().and_then(|url| Origin::of(&url));
+        of(one).is_some() && of(one) == of(other)
+    }
+
+    #[test]
+    fn another_port_or_scheme_is_another_host() {
+        for (one, other, same) in [
+            ("https://r.test/a", "https://R.test:443/b", true),
+            ("https://r.test/a", "https://r.test:444/a", false),
+            ("https://r.test/a", "http://r.test/a", false),
+            ("https://r.test/a", "https://r.test.evil/a", false),
+            ("https://r.test/a", "https://user@r.test/a", false),
+        ] {
+            assert_eq!(is_same(one, other), same, "{other}");
+        }
+    }
+
+    #[test]
+    fn credentials_stay_at_the_host_and_https_is_not_left() {
+        let from = "https://r.test/v2/a";
+        let (_, here) = origin::parse(from, "the address").unwrap();
+        for (location, insecure, keeps) in [
+            ("/b?to=https://s.test", false, Some(true)),
+            ("https://R.test:443/b", false, Some(true)),
+            ("//s.test/b", false, Some(false)),
+            ("http://r.test/b", true, Some(false)),
+            ("http://r.test/b", false, None),
+            ("ftp://r.test/b", true, None),
+        ] {
+            let found = hop(&here, from, location, |_| insecure);
+            let found = found.ok().map(|hop| hop.keeps_credentials);
+            assert_eq!(found, keeps, "{location}");
+        }
+    }
+}

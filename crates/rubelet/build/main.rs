@@ -1,0 +1,107 @@
+//! Passes to the compiler what `rubelet version -o json` shows of the build: commit, compiler,
+//! features and linked libraries. Nothing of it depends on the time or the place of the build.
+#![allow(clippy::print_stdout)] // That is how a build script speaks to cargo.
+
+mod commit;
+mod git;
+mod libraries;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use commit::{Commit, Given};
+
+fn main() {
+    if let Err(message) = run() {
+        // The one way to fail a build with one line for its user.
+        println!("cargo::error={message}");
+    }
+}
+
+fn run() -> Result<(), String> {
+    let package = PathBuf::from(required("CARGO_MANIFEST_DIR")?);
+    let root = package
+        .ancestors()
+        .nth(2)
+        .ok_or("the package is not in a workspace")?;
+    for path in [
+        package.join("build"),
+        package.join("commit.txt"),
+        root.join("Cargo.lock"),
+        root.join("Cargo.toml"),
+    ] {
+        watch(&path);
+    }
+
+    let release = required("PROFILE")? == "release";
+    let linked = libraries::linked(root, &required("TARGET")?)?;
+    for member in linked
+        .iter()
+        .filter_map(|library| library.directory.as_ref())
+    {
+        watch(&member.join("Cargo.toml"));
+        // An edit changes the tree's state. It rebuilds the binary anyway, but for edits of tests,
+        // which is why builds for development do without.
+        if release {
+            watch(&member.join("src"));
+        }
+    }
+
+    let commit = commit(root, &package, release)?;
+    set("COMMIT", &commit.id);
+    set(
+        "COMMIT_TIME",
+        &commit.seconds.unwrap_or_default().to_string(),
+    );
+    set("TREE_STATE", commit.tree);
+    set("RUSTC_VERSION", &rustc_version()?);
+    set("TARGET", &required("TARGET")?);
+    set("PROFILE", &required("PROFILE")?);
+    set("FEATURES", &libraries::features(&linked).join(","));
+    set("LIBRARIES", &libraries::versions(&linked).join(","));
+    Ok(())
+}
+
+/// The commit of what is built: see [`commit::choose`] for the order of its sources.
+fn commit(root: &Path, package: &Path, release: bool) -> Result<Commit, String> {
+    for name in ["RUBELET_COMMIT", "SOURCE_DATE_EPOCH"] {
+        println!("cargo::rerun-if-env-changed={name}");
+    }
+    let variable = std::env::var("RUBELET_COMMIT").ok();
+    let epoch = std::env::var("SOURCE_DATE_EPOCH").ok();
+    let file = std::fs::read_to_string(package.join("commit.txt")).ok();
+    let given = Given {
+        variable: variable.as_deref(),
+        epoch: epoch.as_deref(),
+        file: file.as_deref(),
+    };
+    commit::choose(given, || {
+        let checkout = git::look(root, release)?;
+        checkout.watched.iter().for_each(|path| watch(path));
+        Some(checkout.commit)
+    })
+}
+
+fn rustc_version() -> Result<String, String> {
+    let rustc = required("RUSTC")?;
+    let output = Command::new(&rustc)
+        .arg("--version")
+        .output()
+        .map_err(|error| format!("cannot run {rustc}: {error}"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn set(name: &str, value: &str) {
+    println!("cargo::rustc-env=RUBELET_BUILD_{name}={value}");
+}
+
+/// Runs this script again when the file changes. Cargo would run it each time for a missing one.
+fn watch(path: &Path) {
+    if path.exists() {
+        println!("cargo::rerun-if-changed={}", path.display());
+    }
+}
+
+fn required(name: &str) -> Result<String, String> {
+    std::env::var(name).map_err(|_| format!("cargo does not set {name}"))
+}

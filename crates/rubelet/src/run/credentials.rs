@@ -1,0 +1,62 @@
+//! Plugins that give credentials for registries, as `--image-credential-provider-config` names them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, bail};
+use rubelet_base::ErrorChain;
+use rubelet_config::{Flags, merge_credential_providers, parse_credential_providers};
+use rubelet_kubelet::keyring::CredentialPlugins;
+
+/// Ends of file names that count in a folder.
+const FORMS: [&str; 3] = ["json", "yaml", "yml"];
+
+/// Reads the configuration, and looks for the programs; `None` without the flags.
+///
+/// # Errors
+/// A file can't be read or is wrong, a program is missing, or one flag stands without the other.
+pub(super) fn plugins(flags: &Flags) -> anyhow::Result<Option<CredentialPlugins>> {
+    let (path, folder) = match flags.image_credential_provider() {
+        (None, None) => return Ok(None),
+        (Some(path), Some(folder)) => (path, folder),
+        _ => bail!(
+            "--image-credential-provider-config and --image-credential-provider-bin-dir need each other"
+        ),
+    };
+    let flag = || format!("--image-credential-provider-config {path}");
+    let mut read = Vec::new();
+    for file in files(Path::new(path)).with_context(flag)? {
+        let shown = || format!("{}: {}", flag(), file.display());
+        let text = fs::read_to_string(&file).with_context(shown)?;
+        let found = parse_credential_providers(&text);
+        read.push(found.map_err(|error| anyhow::anyhow!("{}: {error}", shown()))?);
+    }
+    let providers =
+        merge_credential_providers(read).map_err(|error| anyhow::anyhow!("{}: {error}", flag()))?;
+    let plugins = CredentialPlugins::new(providers, Path::new(folder)).map_err(|error| {
+        anyhow::anyhow!(
+            "--image-credential-provider-bin-dir: {}",
+            ErrorChain(&error)
+        )
+    })?;
+    Ok(Some(plugins))
+}
+
+/// The file itself, or those of a folder in the order of their names.
+fn files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
+    if !fs::metadata(path)?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let path = entry?.path();
+        let form = path.extension().and_then(|form| form.to_str());
+        if form.is_some_and(|form| FORMS.contains(&form)) && path.is_file() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,234 @@
+//! Shares and reserves, by table and over random lives.
+
+use std::{net::IpAddr, time::Duration};
+
+use tokio::time::Instant;
+
+use super::{Admission, AdmissionLimits, AdmissionTable, ConnectionId, Limit, Source, Standing};
+
+const LIMITS: AdmissionLimits = AdmissionLimits {
+    total: 12,
+    strangers: 8,
+    strangers_per_source: 4,
+    known: 10,
+    known_per_source: 6,
+};
+
+fn source(number: u32) -> Source {
+    Source::V4(number.into())
+}
+
+struct Lives {
+    table: AdmissionTable,
+    now: Instant,
+}
+
+impl Lives {
+    fn new() -> Self {
+        Self {
+            table: AdmissionTable::new(LIMITS),
+            now: Instant::now(),
+        }
+    }
+
+    /// Each connection comes a second after the one before.
+    fn open(&mut self, from: Source, standing: Standing) -> Admission {
+        self.now += Duration::from_secs(1);
+        self.table.open(self.now, from, standing)
+    }
+
+    fn stranger(&mut self, from: u32) -> ConnectionId {
+        match self.open(source(from), Standing::Stranger) {
+            Admission::Kept(id) | Admission::InPlaceOf(id, ..) => id,
+            Admission::Refused(limit) => panic!("refused: {limit:?}"),
+        }
+    }
+
+    fn known(&mut self, from: u32) -> ConnectionId {
+        let id = self.stranger(from);
+        self.table.prove(id);
+        id
+    }
+}
+
+#[test]
+fn addresses_belong_to_sources() {
+    for (address, expected) in [
+        ("127.0.0.1", Source::Loopback),
+        ("127.9.8.7", Source::Loopback),
+        ("::1", Source::Loopback),
+        ("::ffff:127.3.2.1", Source::Loopback),
+        ("10.1.2.3", Source::V4([10, 1, 2, 3].into())),
+        ("::ffff:10.1.2.3", Source::V4([10, 1, 2, 3].into())),
+        ("2001:db8:1:2:3::4", Source::V6(0x2001_0db8_0001_0002)),
+        ("2001:db8:1:2:ffff::", Source::V6(0x2001_0db8_0001_0002)),
+        ("2001:db8:1:3::", Source::V6(0x2001_0db8_0001_0003)),
+    ] {
+        let address: IpAddr = address.parse().unwrap();
+        assert_eq!(Source::of(address), expected, "{address}");
+    }
+}
+
+#[test]
+fn a_source_beyond_its_share_loses_its_stalest_stranger() {
+    let mut lives = Lives::new();
+    let ids: Vec<_> = (0..4).map(|_| lives.stranger(1)).collect();
+    lives.now += Duration::from_secs(1);
+    lives.table.progress(lives.now, ids[0]);
+    let admission = lives.open(source(1), Standing::Stranger);
+    assert!(
+        matches!(admission, Admission::InPlaceOf(_, victim, Limit::Source) if victim == ids[1]),
+        "{admission:?}"
+    );
+}
+
+#[test]
+fn a_full_table_takes_from_the_source_with_most_strangers() {
+    let mut lives = Lives::new();
+    let first = lives.stranger(1);
+    let of_two: Vec<_> = (0..4).map(|_| lives.stranger(2)).collect();
+    for _ in 0..3 {
+        lives.stranger(3);
+    }
+    let admission = lives.open(source(4), Standing::Stranger);
+    assert!(
+        matches!(admission, Admission::InPlaceOf(_, victim, Limit::Total) if victim == of_two[0]),
+        "{admission:?}"
+    );
+    assert!(lives.table.has(first));
+}
+
+#[test]
+fn known_peers_have_slots_that_strangers_cannot_take() {
+    let mut lives = Lives::new();
+    for from in 0..100 {
+        lives.stranger(from);
+    }
+    assert_eq!(lives.table.entries.len(), LIMITS.strangers);
+    // Each of them finds a place among the strangers first, and then one in the reserve.
+    let known: Vec<_> = (0..4).map(|_| lives.known(1000)).collect();
+    for from in 0..100 {
+        lives.stranger(from);
+    }
+    assert!(known.iter().all(|id| lives.table.has(*id)));
+    assert_eq!(lives.table.count(None, Standing::Known), 4);
+}
+
+#[test]
+fn known_peers_never_keep_all_slots_from_those_that_will_prove_themselves() {
+    let mut lives = Lives::new();
+    let ids: Vec<_> = (0..40).map(|number| lives.known(number % 4)).collect();
+    let kept = ids.iter().filter(|id| lives.table.has(**id)).count();
+    assert_eq!(kept, LIMITS.total);
+    assert_eq!(lives.table.count(None, Standing::Known), LIMITS.known);
+    lives.stranger(99);
+}
+
+#[test]
+fn one_source_of_known_peers_has_a_share_and_stays_a_stranger_beyond_it() {
+    let mut lives = Lives::new();
+    for _ in 0..20 {
+        lives.known(1);
+    }
+    assert_eq!(lives.table.count(None, Standing::Known), 6);
+    assert_eq!(lives.table.count(None, Standing::Stranger), 4);
+}
+
+#[test]
+fn users_that_the_kernel_names_are_refused_beyond_their_share_and_root_is_not() {
+    let mut lives = Lives::new();
+    let user = Source::Uid(1000);
+    for _ in 0..LIMITS.known_per_source {
+        assert!(matches!(
+            lives.open(user, Standing::Known),
+            Admission::Kept(_)
+        ));
+    }
+    assert_eq!(
+        lives.open(user, Standing::Known),
+        Admission::Refused(Limit::Source)
+    );
+    for _ in 0..6 {
+        let root = lives.open(Source::Uid(0), Standing::Root);
+        assert!(matches!(root, Admission::Kept(_)));
+    }
+    assert_eq!(
+        lives.open(Source::Uid(0), Standing::Root),
+        Admission::Refused(Limit::Total)
+    );
+}
+
+/// Numbers that look random and are the same in each run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u32) -> u32 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        u32::try_from(self.0 >> 33).unwrap() % bound
+    }
+}
+
+#[test]
+fn whatever_happens_the_limits_hold_and_no_known_peer_is_shed() {
+    for seed in 0..200 {
+        let mut random = Random(seed);
+        let mut lives = Lives::new();
+        let mut known = Vec::new();
+        let mut all = Vec::new();
+        for _ in 0..300 {
+            let pick = |random: &mut Random, all: &[ConnectionId]| {
+                let count = u32::try_from(all.len().max(1)).unwrap();
+                all.get(random.below(count) as usize).copied()
+            };
+            match random.below(6) {
+                0..=2 => {
+                    let from = source(random.below(6));
+                    match lives.open(from, Standing::Stranger) {
+                        Admission::Kept(id) => all.push(id),
+                        Admission::InPlaceOf(id, victim, _) => {
+                            assert!(!known.contains(&victim), "seed {seed}");
+                            all.push(id);
+                        }
+                        Admission::Refused(_) => {
+                            // Only where nobody is a stranger, and so never here.
+                            panic!("seed {seed}: a newcomer was refused");
+                        }
+                    }
+                }
+                3 => {
+                    if let Some(id) = pick(&mut random, &all) {
+                        lives.table.prove(id);
+                        let is = |entry: &super::Entry| entry.standing == Standing::Known;
+                        if lives.table.entries.get(&id).is_some_and(is) {
+                            known.push(id);
+                        }
+                    }
+                }
+                4 => {
+                    if let Some(id) = pick(&mut random, &all) {
+                        lives.table.progress(lives.now, id);
+                    }
+                }
+                _ => {
+                    if let Some(id) = pick(&mut random, &all) {
+                        lives.table.close(id);
+                        known.retain(|one| *one != id);
+                    }
+                }
+            }
+            let table = &lives.table;
+            assert!(table.entries.len() <= LIMITS.total, "seed {seed}");
+            assert!(table.count(None, Standing::Stranger) <= LIMITS.strangers);
+            assert!(table.count(None, Standing::Known) <= LIMITS.known);
+            for from in 0..6 {
+                let of = |standing| table.count(Some(source(from)), standing);
+                assert!(of(Standing::Stranger) <= LIMITS.strangers_per_source);
+                assert!(of(Standing::Known) <= LIMITS.known_per_source);
+            }
+            assert!(known.iter().all(|id| table.has(*id)), "seed {seed}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The container whose processes another one sees.
+//!
+//! A PID namespace is found by a process ID, and that may be another process's as soon as the
+//! container has ended. So it is opened here, where the container's init can't be reaped meanwhile,
+//! and only the descriptor is used from then on: by the embedded runtime as it is, by an external
+//! program through a link in the bundle to `/proc/SHIM/fd/N`. Such a path leads to this descriptor
+//! as long as the shim lives, and to nothing when it has died. A program that is given another kind of
+//! file there is refused by the kernel.
+
+use std::{
+    fs, io,
+    os::{
+        fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
+        unix::fs::symlink,
+    },
+    path::Path,
+};
+
+use rubelet_container::Joined;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::{Mode, OFlags},
+};
+
+use super::{container::Init, sandbox::Sandbox, shim::Shim};
+use crate::{
+    protocol::{ContainerPhase, CreateContainer, Failure, FailureKind},
+    runtime::host_failure,
+};
+
+impl Shim {
+    /// Opens the PID namespace of a container that runs, and makes the link in the bundle.
+    pub(super) fn hold_target(&self, id: &str, bundle: &Path) -> Result<OwnedFd, Failure> {
+        let slot = self.known(id)?;
+        let target = &self.containers[&slot];
+        let runs = target.phase == ContainerPhase::Running && target.deletion.is_none();
+        let namespace = match &target.init {
+            Some(init) if runs => open_namespace(init)
+                .map_err(|error| host_failure("cannot open the target's PID namespace", error))?,
+            _ => None,
+        };
+        let namespace = namespace.ok_or_else(|| {
+            let text = format!("the target container {id} does not run any more");
+            Failure::new(FailureKind::WrongState, text)
+        })?;
+        let link = bundle.join(CreateContainer::PID_NAMESPACE);
+        let shim = std::process::id();
+        let made = remove(&link)
+            .and_then(|()| symlink(format!("/proc/{shim}/fd/{}", namespace.as_raw_fd()), &link));
+        made.map_err(|error| host_failure(&format!("cannot make {}", link.display()), error))?;
+        Ok(namespace)
+    }
+}
+
+/// The PID namespace of a process that was not reaped; `None` if it has ended.
+fn open_namespace(init: &Init) -> io::Result<Option<OwnedFd>> {
+    let Some(handle) = &init.handle else {
+        return Ok(None);
+    };
+    let path = format!("/proc/{}/ns/pid", init.pid);
+    let opened = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    // Asked afterwards: it was this process's then, and not that of one with the same number.
+    if has_ended(handle.as_fd())? {
+        return Ok(None);
+    }
+    Ok(Some(opened?))
+}
+
+fn has_ended(process: BorrowedFd<'_>) -> io::Result<bool> {
+    let mut wait = [PollFd::from_borrowed_fd(process, PollFlags::IN)];
+    Ok(poll(&mut wait, Some(&Timespec::default()))? > 0)
+}
+
+fn remove(link: &Path) -> io::Result<()> {
+    match fs::remove_file(link) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// What a container joins: the pod's namespaces, and the processes of its target.
+pub(super) fn joined<'a>(sandbox: &'a Sandbox, target: Option<&'a OwnedFd>) -> Joined<'a> {
+    let pods = sandbox.joined();
+    Joined {
+        pid: target.map(|target| target.as_fd()).or(pods.pid),
+        ..pods
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+    use super::*;
+
+    fn sleeper() -> (Child, OwnedFd) {
+        let child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let handle = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).unwrap();
+        (child, handle)
+    }
+
+    /// The number belongs to a process that lives; the one that was meant has ended.
+    #[test]
+    fn a_number_that_was_given_to_another_process_opens_nothing() {
+        let (mut ended, handle) = sleeper();
+        let (mut other, other_handle) = sleeper();
+        ended.kill().unwrap();
+        ended.wait().unwrap();
+        let init = |handle| Init {
+            pid: other.id().cast_signed(),
+            handle: Some(handle),
+            ended_early: None,
+        };
+        assert!(open_namespace(&init(handle)).unwrap().is_none());
+        assert!(open_namespace(&init(other_handle)).unwrap().is_some());
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+}

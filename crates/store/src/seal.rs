@@ -1,0 +1,158 @@
+//! Records that are encrypted: AES-256-GCM, with a fresh random nonce for each writing.
+//!
+//! ```text
+//! rubelet-sealed KIND VERSION KEY
+//! base64 of nonce, ciphertext and tag
+//! ```
+//!
+//! The first line and what the record is bound to are authenticated with the content: a record
+//! that is put in the place of another one is not opened. KEY says which key is needed and nothing
+//! of it, so that a wrong key is told from a damaged file.
+
+use std::{fmt, sync::Arc};
+
+use aws_lc_rs::{
+    aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey},
+    error::Unspecified,
+    hmac,
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+use crate::{
+    Damage, Stored,
+    envelope::{self, decode},
+};
+
+const MAGIC: &str = "rubelet-sealed";
+/// What the name of a key is derived from, with the key.
+const KEY_NAME: &[u8] = b"rubelet record key name 1";
+
+/// A key for records. Its value can't be read or printed. 2^32 writings with one key keep the
+/// chance that a nonce comes twice below one in 2^32 (NIST SP 800-38D, section 8.3).
+pub struct SealKey {
+    key: RandomizedNonceKey,
+    /// Tells keys apart.
+    name: String,
+}
+
+impl SealKey {
+    /// Bytes of a key.
+    pub const LEN: usize = 32;
+
+    /// The key with these bytes.
+    ///
+    /// # Errors
+    /// The cryptography library refuses it; in practice: no memory.
+    pub(crate) fn new(bytes: &[u8; Self::LEN]) -> Result<Self, Unspecified> {
+        let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, bytes), KEY_NAME);
+        let name = tag.as_ref()[..8].iter();
+        Ok(Self {
+            key: RandomizedNonceKey::new(&AES_256_GCM, bytes)?,
+            name: name.map(|byte| format!("{byte:02x}")).collect(),
+        })
+    }
+}
+
+impl fmt::Debug for SealKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("SealKey").field(&self.name).finish()
+    }
+}
+
+/// How one record is encrypted.
+#[derive(Debug, Clone)]
+pub struct Seal {
+    /// With what.
+    pub key: Arc<SealKey>,
+    /// What the record is of. It opens for nothing else.
+    pub bound_to: String,
+}
+
+/// The file's bytes for a value; `None` if `old` holds the very value.
+pub(crate) fn seal<T: Stored>(
+    value: &T,
+    seal: &Seal,
+    old: Option<&[u8]>,
+) -> Result<Option<Vec<u8>>, serde_json::Error> {
+    let json = serde_json::to_string(value)?;
+    let same = |old: &[u8]| {
+        let opened = unseal(old, seal);
+        opened.is_ok_and(|old| old.kind == T::KIND && old.version == T::VERSION && old.json == json)
+    };
+    if old.is_some_and(same) {
+        return Ok(None);
+    }
+    let header = header(T::KIND, T::VERSION, &seal.key.name);
+    let mut text = json.into_bytes();
+    let nonce = seal
+        .key
+        .key
+        .seal_in_place_append_tag(aad(&header, &seal.bound_to), &mut text)
+        .map_err(|Unspecified| serde::ser::Error::custom("it can't be encrypted"))?;
+    let mut content = nonce.as_ref().to_vec();
+    content.append(&mut text);
+    let content = STANDARD.encode(content);
+    Ok(Some(format!("{header}\n{content}\n").into_bytes()))
+}
+
+/// The value in a file's bytes.
+pub(crate) fn open<T: Stored>(bytes: &[u8], seal: &Seal) -> Result<T, Damage> {
+    let opened = unseal(bytes, seal)?;
+    decode(opened.kind, opened.version, &opened.json)
+}
+
+/// What a file holds.
+struct Opened<'a> {
+    kind: &'a str,
+    version: usize,
+    json: String,
+}
+
+fn unseal<'a>(bytes: &'a [u8], seal: &Seal) -> Result<Opened<'a>, Damage> {
+    let form = || Damage::Form("it is not an encrypted record");
+    let text = std::str::from_utf8(bytes).map_err(|_| form())?;
+    if text.starts_with(envelope::MAGIC) {
+        return Err(Damage::NotEncrypted);
+    }
+    let (header, content) = text.split_once('\n').ok_or_else(form)?;
+    let content = content.strip_suffix('\n').ok_or_else(form)?;
+    let mut words = header.split(' ');
+    let [Some(MAGIC), Some(kind), Some(version), Some(key), None] = [(); 5].map(|()| words.next())
+    else {
+        return Err(form());
+    };
+    let version: usize = version.parse().map_err(|_| form())?;
+    if key != seal.key.name {
+        return Err(Damage::OtherKey);
+    }
+    let mut content = STANDARD.decode(content).map_err(|_| form())?;
+    if version == 0 || content.len() < NONCE_LEN {
+        return Err(form());
+    }
+    let mut text = content.split_off(NONCE_LEN);
+    let nonce = Nonce::try_assume_unique_for_key(&content).map_err(|Unspecified| form())?;
+    let opened = seal
+        .key
+        .key
+        .open_in_place(nonce, aad(header, &seal.bound_to), &mut text);
+    let length = opened.map_err(|Unspecified| Damage::NotAuthentic)?.len();
+    text.truncate(length);
+    let json = String::from_utf8(text).map_err(|_| form())?;
+    Ok(Opened {
+        kind,
+        version,
+        json,
+    })
+}
+
+fn header(kind: &str, version: usize, key: &str) -> String {
+    format!("{MAGIC} {kind} {version} {key}")
+}
+
+/// No header has a line break, so no other pair of texts gives the same bytes.
+fn aad(header: &str, bound_to: &str) -> Aad<Vec<u8>> {
+    Aad::from(format!("{header}\n{bound_to}").into_bytes())
+}
+
+#[cfg(test)]
+mod tests;

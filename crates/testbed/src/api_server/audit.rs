@@ -1,0 +1,123 @@
+//! The audit log of a real API server: what it refused to a node.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// Answers that say that a request should not have been made: it was malformed, forbidden, or made no
+/// sense. What is gone, has changed meanwhile or can't be done now is no fault of the one who asks.
+const REFUSED: [u64; 7] = [400, 401, 403, 405, 406, 415, 422];
+
+/// What the authorizer of nodes says about an object that no pod of the node names, as far as it knows.
+const UNRELATED: &str = "no relationship found between node";
+
+/// The requests of nodes among these events that were refused, a line for each. A server that has just
+/// started does not know yet which pods are on which node: what it refuses for that reason counts only
+/// if it never let that node have the object.
+pub(super) fn refused(log: &str) -> Vec<String> {
+    let events: Vec<Value> = log
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .filter(|event| text(event, "/user/username").starts_with("system:node:"))
+        .collect();
+    let allowed: BTreeSet<_> = events
+        .iter()
+        .filter(|event| code(event) < 400)
+        .map(object)
+        .collect();
+    events
+        .iter()
+        .filter(|event| REFUSED.contains(&code(event)))
+        .filter(|event| !(is_unrelated(event) && allowed.contains(&object(event))))
+        .map(line)
+        .collect()
+}
+
+fn text<'a>(event: &'a Value, at: &str) -> &'a str {
+    event.pointer(at).and_then(Value::as_str).unwrap_or("-")
+}
+
+/// The status code; 0 if none was given.
+fn code(event: &Value) -> u64 {
+    let code = event.pointer("/responseStatus/code");
+    code.and_then(Value::as_u64).unwrap_or_default()
+}
+
+fn is_unrelated(event: &Value) -> bool {
+    text(event, "/responseStatus/message").contains(UNRELATED)
+}
+
+/// Who asked for which object.
+fn object(event: &Value) -> [&str; 4] {
+    [
+        "/user/username",
+        "/objectRef/resource",
+        "/objectRef/namespace",
+        "/objectRef/name",
+    ]
+    .map(|at| text(event, at))
+}
+
+fn line(event: &Value) -> String {
+    format!(
+        "{} {}: {} {} gave {}: {}",
+        text(event, "/stageTimestamp"),
+        text(event, "/user/username"),
+        text(event, "/verb"),
+        text(event, "/requestURI"),
+        code(event),
+        text(event, "/responseStatus/message"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(user: &str, code: u64) -> String {
+        serde_json::json!({
+            "user": { "username": user },
+            "verb": "get",
+            "requestURI": "/api/v1/pods",
+            "responseStatus": { "code": code, "message": "why" },
+        })
+        .to_string()
+    }
+
+    #[test]
+    fn what_a_node_was_refused_is_told_and_nothing_else() {
+        let log = [
+            event("system:node:a", 200),
+            event("system:node:a", 404),
+            event("system:node:a", 409),
+            event("admin", 403),
+            event("system:node:a", 403),
+            r#"{"user":{"us"#.to_owned(),
+        ];
+        let refused = refused(&log.join("\n"));
+        assert_eq!(refused.len(), 1, "{refused:?}");
+        assert!(
+            refused[0].ends_with("system:node:a: get /api/v1/pods gave 403: why"),
+            "{refused:?}"
+        );
+    }
+
+    #[test]
+    fn a_server_that_does_not_know_its_pods_yet_may_refuse_what_it_gives_later() {
+        let of = |name: &str, code: u64| {
+            serde_json::json!({
+                "user": { "username": "system:node:a" },
+                "verb": "get",
+                "objectRef": { "resource": "secrets", "namespace": "x", "name": name },
+                "responseStatus": {
+                    "code": code,
+                    "message": "no relationship found between node 'a' and this object",
+                },
+            })
+            .to_string()
+        };
+        let log = [of("own", 403), of("theirs", 403), of("own", 200)];
+        let refused = refused(&log.join("\n"));
+        assert_eq!(refused.len(), 1, "{refused:?}");
+    }
+}

@@ -1,0 +1,59 @@
+//! What the node says of its images.
+
+use rubelet_testbed::{Agent, images};
+use serde_json::Value;
+
+use crate::joined::{Joined, WAITS, condition, pod};
+use crate::outside::TIMEOUT;
+
+/// A name that is not there before.
+const LATER: &str = "localhost/rubelet/later:1";
+
+#[test]
+fn images_without_a_name_are_not_listed_and_cost_the_node_nothing() {
+    let mut joined = Joined::start("worker");
+    joined.create(&pod("web", WAITS));
+    joined.wait_ready("web");
+    images::load_one(&joined.runtime, "", "nameless").unwrap();
+    images::load_one(&joined.runtime, LATER, "later").unwrap();
+    let nameless = |_: &Agent| Ok((joined.truth.images_without_name()? > 0).then_some(()));
+    joined
+        .agent
+        .wait_for("an image without a name", TIMEOUT, nameless)
+        .unwrap();
+
+    // The first status after a start tells of all images; what it says is read again by the next start.
+    for how in ["killed", "asked to end"] {
+        let before = renewed(&joined);
+        match how {
+            "killed" => joined.agent.kill9().unwrap(),
+            _ => drop(joined.agent.terminate().unwrap()),
+        }
+        joined.agent.start().unwrap();
+        let node = joined.wait_object(("nodes", "", "worker"), how, |node| {
+            let listed = node["status"]["images"].as_array();
+            let mut listed = listed.into_iter().flatten();
+            listed.any(|image| names(image).iter().any(|name| name == LATER))
+        });
+        assert_eq!(condition(&node, "Ready"), "True", "{how}: {node}");
+        for image in node["status"]["images"].as_array().unwrap() {
+            assert!(!names(image).is_empty(), "{how}: {image}");
+        }
+        joined.wait_object(("leases", "kube-node-lease", "worker"), how, |lease| {
+            lease["spec"]["renewTime"] != before
+        });
+    }
+    assert!(joined.truth.images_without_name().unwrap() > 0);
+    joined.cluster.no_violations().unwrap();
+}
+
+fn names(image: &Value) -> &[Value] {
+    image["names"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// When the node's lease was renewed last.
+fn renewed(joined: &Joined) -> Value {
+    let api = joined.cluster.api();
+    let lease = api.get("leases", "kube-node-lease", "worker").unwrap();
+    lease.unwrap()["spec"]["renewTime"].clone()
+}

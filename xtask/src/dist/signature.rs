@@ -1,0 +1,163 @@
+//! A detached signature in OpenSSH's form (PROTOCOL.sshsig of openssh-portable), which
+//! `ssh-keygen -Y verify` checks on any machine that has an SSH client.
+
+use aws_lc_rs::digest::{SHA512, digest};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::private_key::PrivateKey;
+
+/// What OpenSSH calls Ed25519.
+pub(super) const KEY_TYPE: &[u8] = b"ssh-ed25519";
+/// What the signature is for: one made for another purpose with the same key is not accepted.
+const NAMESPACE: &str = "rubelet-release";
+/// The name of the signer in the verifier's list.
+const SIGNER: &str = "rubelet";
+const MAGIC: &[u8] = b"SSHSIG";
+const HASH: &[u8] = b"sha512";
+/// How long the lines of a signature are.
+const LINE: usize = 70;
+
+/// The signature of `message`, as text.
+pub(super) fn sign(key: &PrivateKey, message: &[u8]) -> String {
+    let hash = digest(&SHA512, message);
+    let mut signed = MAGIC.to_vec();
+    for part in [NAMESPACE.as_bytes(), b"", HASH, hash.as_ref()] {
+        put(&mut signed, part);
+    }
+    let mut signature = Vec::new();
+    put(&mut signature, KEY_TYPE);
+    put(&mut signature, &key.sign(&signed));
+
+    let mut whole = MAGIC.to_vec();
+    // The version of the form.
+    whole.extend(1_u32.to_be_bytes());
+    for part in [
+        &public(key)[..],
+        NAMESPACE.as_bytes(),
+        b"",
+        HASH,
+        &signature,
+    ] {
+        put(&mut whole, part);
+    }
+    let text = STANDARD.encode(whole);
+    let mut lines = vec!["-----BEGIN SSH SIGNATURE-----"];
+    let mut rest = text.as_str();
+    while !rest.is_empty() {
+        let (line, more) = rest.split_at(rest.len().min(LINE));
+        lines.push(line);
+        rest = more;
+    }
+    lines.push("-----END SSH SIGNATURE-----\n");
+    lines.join("\n")
+}
+
+/// The line of the public key in a verifier's list of signers.
+pub(super) fn allowed_signer(key: &PrivateKey) -> String {
+    let kind = String::from_utf8_lossy(KEY_TYPE);
+    format!("{SIGNER} {kind} {}", STANDARD.encode(public(key)))
+}
+
+/// The commands with which a user checks a release.
+pub(super) fn how_to_verify(key: &PrivateKey) -> String {
+    format!(
+        "  echo '{}' > allowed_signers\n  {} && sha256sum --check SHA256SUMS",
+        allowed_signer(key),
+        verify_command()
+    )
+}
+
+/// Checks the signature of SHA256SUMS in the working directory.
+fn verify_command() -> String {
+    format!(
+        "ssh-keygen -Y verify -f allowed_signers -I {SIGNER} -n {NAMESPACE} -s SHA256SUMS.sig \
+         < SHA256SUMS"
+    )
+}
+
+fn public(key: &PrivateKey) -> Vec<u8> {
+    let mut blob = Vec::new();
+    put(&mut blob, KEY_TYPE);
+    put(&mut blob, key.public());
+    blob
+}
+
+/// A string of SSH: its length as four bytes, then the bytes.
+fn put(into: &mut Vec<u8>, part: &[u8]) {
+    let length = u32::try_from(part.len()).expect("parts are names, keys, hashes and signatures");
+    into.extend(length.to_be_bytes());
+    into.extend(part);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::*;
+
+    /// Runs a program that not every machine has; `None` if it is not there.
+    fn run(directory: &Path, command: &str) -> Option<bool> {
+        let program = command.split(' ').next().unwrap();
+        Command::new(program).arg("-?").output().ok()?;
+        let output = Command::new("sh")
+            .args(["-c", command])
+            .current_dir(directory)
+            .output()
+            .unwrap();
+        Some(output.status.success())
+    }
+
+    #[test]
+    fn ssh_keygen_accepts_the_signature_until_a_byte_changes() {
+        // A key of each form; both programs are in packages that the tests of other crates need too,
+        // but a machine without one still tests the other.
+        let mut verified = 0;
+        for make in [
+            "ssh-keygen -q -t ed25519 -N '' -C comment -f key",
+            "openssl genpkey -algorithm ed25519 -out key",
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let directory = directory.path();
+            let Some(made) = run(directory, &format!("{make} && chmod 600 key")) else {
+                continue;
+            };
+            assert!(made, "{make}");
+            let key = PrivateKey::read(&directory.join("key")).unwrap();
+            let message = b"00  rubelet.tar.gz\n";
+            let write = |name: &str, bytes: &[u8]| {
+                std::fs::write(directory.join(name), bytes).unwrap();
+            };
+            write("SHA256SUMS", message);
+            write("SHA256SUMS.sig", sign(&key, message).as_bytes());
+            write("allowed_signers", allowed_signer(&key).as_bytes());
+            let Some(accepted) = run(directory, &verify_command()) else {
+                continue;
+            };
+            assert!(accepted, "{make}");
+            write("SHA256SUMS", b"01  rubelet.tar.gz\n");
+            assert_eq!(run(directory, &verify_command()), Some(false));
+            write("SHA256SUMS", message);
+            let elsewhere = verify_command().replace(NAMESPACE, "file");
+            assert_eq!(run(directory, &elsewhere), Some(false));
+            verified += 1;
+        }
+        if verified == 0 {
+            println!("SKIPPED: no ssh-keygen on this machine");
+        }
+    }
+
+    #[test]
+    fn a_key_of_another_type_is_refused_by_its_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let make = "ssh-keygen -q -t ecdsa -N '' -f key";
+        if run(directory.path(), make) == Some(true) {
+            let error = PrivateKey::read(&directory.path().join("key"))
+                .err()
+                .unwrap();
+            let error = format!("{error:#}");
+            assert!(error.contains("of type ecdsa-sha2-nistp256"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The tests of a node in a cluster: against the model API server, or against real programs.
+
+use anyhow::Result;
+use rubelet_testbed::api_server::programs::Programs;
+
+/// The ring that has them.
+pub(super) const RING: u8 = 3;
+/// The test programs that they are in.
+pub(super) const PROGRAMS: [&str; 1] = ["cluster"];
+
+/// Whether a ring has such tests.
+pub(super) fn is_ring(ring: u8) -> bool {
+    ring == RING
+}
+
+/// Says which API server the nodes of this run joined.
+pub(super) fn judge(programs: Option<&Programs>) -> Result<String> {
+    Ok(match programs {
+        Some(programs) => format!(
+            "API server of the cluster tests: {} of {programs}",
+            programs.version()?
+        ),
+        None => "API server of the cluster tests: the model (crates/sim-api); \
+                 --api-server DIR runs them against real programs"
+            .to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_says_which_api_server_it_was() {
+        assert!(judge(None).unwrap().contains("the model (crates/sim-api)"));
+    }
+}

@@ -1,0 +1,125 @@
+//! The words after `cargo xtask test`.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use rubelet_testbed::runtime::Kind;
+
+use super::{RUNTIMES, cluster, rings};
+
+/// What was asked for on the command line.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// Only this ring.
+    pub(super) ring: Option<u8>,
+    /// Only on this runtime.
+    pub(super) runtime: Option<Kind>,
+    /// Only the tests of clusters, against the API server whose programs are in this directory.
+    pub(super) api_server: Option<PathBuf>,
+    /// Only tests whose name contains this, or all tests of the program of this name.
+    pub(super) filter: Option<String>,
+}
+
+impl Options {
+    /// Reads the words after `test`.
+    pub(crate) fn parse(words: &[&str]) -> Result<Self> {
+        let mut options = Self::default();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match *word {
+                "--ring" => {
+                    let number = words.next().context("--ring needs a number, 1 to 3")?;
+                    let ring = number.parse().ok().filter(|ring| rings::ALL.contains(ring));
+                    options.ring =
+                        Some(ring.with_context(|| format!("there is no ring {number}"))?);
+                }
+                "--runtime" => {
+                    let name = words.next().context("--runtime needs a name")?;
+                    let runtime = RUNTIMES.iter().find(|one| one.name() == *name);
+                    options.runtime =
+                        Some(*runtime.with_context(|| format!("there is no runtime {name}"))?);
+                }
+                "--api-server" => {
+                    let dir = words.next().filter(|word| !word.starts_with('-'));
+                    let dir = dir.context("--api-server needs a directory of programs")?;
+                    options.api_server = Some(PathBuf::from(*dir));
+                }
+                option if option.starts_with('-') => bail!(
+                    "`{option}` is no option of `cargo xtask test`; there are --ring N, \
+                     --runtime NAME and --api-server DIR"
+                ),
+                filter if options.filter.is_none() => options.filter = Some(filter.to_owned()),
+                more => bail!("only one filter can be given, and `{more}` is a second one"),
+            }
+        }
+        if options.api_server.is_some() {
+            match options.ring {
+                None => options.ring = Some(cluster::RING),
+                Some(ring) if cluster::is_ring(ring) => {}
+                Some(ring) => bail!(
+                    "--api-server is about tests of ring {}, and ring {ring} has none of them",
+                    cluster::RING
+                ),
+            }
+        }
+        Ok(options)
+    }
+
+    /// Whether everything is to be checked, as CI does.
+    pub(super) fn is_everything(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_and_a_filter_are_read_and_anything_else_is_refused_with_a_reason() {
+        let options = Options::parse(&["--ring", "3", "kill"]).unwrap();
+        assert_eq!(
+            options,
+            Options {
+                ring: Some(3),
+                runtime: None,
+                api_server: None,
+                filter: Some("kill".into())
+            }
+        );
+        assert!(Options::parse(&[]).unwrap().is_everything());
+        for (words, reason) in [
+            (&["--ring"][..], "--ring needs a number"),
+            (&["--ring", "9"], "there is no ring 9"),
+            (&["--fast"], "`--fast` is no option"),
+            (&["--runtime", "docker"], "there is no runtime docker"),
+            (&["--api-server"], "--api-server needs a directory"),
+            (
+                &["--api-server", "--ring", "3"],
+                "--api-server needs a directory",
+            ),
+            (
+                &["--ring", "1", "--api-server", "d"],
+                "--api-server is about tests of ring 3",
+            ),
+            (&["a", "b"], "`b` is a second one"),
+        ] {
+            let error = Options::parse(words).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_real_api_server_is_for_the_ring_that_has_tests_of_clusters() {
+        for words in [
+            &["--api-server", "d", "cluster"][..],
+            &["--ring", "3", "--api-server", "d", "cluster"],
+        ] {
+            let options = Options::parse(words).unwrap();
+            assert_eq!(options.api_server, Some(PathBuf::from("d")));
+            assert_eq!(options.ring, Some(3));
+            assert_eq!(options.filter.as_deref(), Some("cluster"));
+            assert!(!options.is_everything());
+        }
+    }
+}
