@@ -36,6 +36,7 @@ mod node_authorizer;
 mod node_proxy;
 pub mod odd;
 mod oracle;
+mod patch;
 mod protobuf;
 mod query;
 mod request;
