@@ -1,5 +1,6 @@
 //! What every other crate may use: typed identifiers, back-off, durations as Kubernetes writes
-//! them, sequence numbers, repeatable chance, the printing of error chains, the table of events and paths of URLs. No effects
+//! them, sequence numbers, repeatable chance, the printing of error chains, the table of events, paths of URLs and
+//! the words of comparisons with the kubelet. No effects
 //! and no clock.
 
 pub mod backoff;
@@ -8,6 +9,7 @@ pub mod duration;
 pub mod error_chain;
 pub mod event_text;
 pub mod ids;
+pub mod parity;
 pub mod seq;
 pub mod split_mix;
 pub mod url_path;

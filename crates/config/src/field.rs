@@ -1,6 +1,7 @@
 //! What is known about each field of the configuration beside its value: the one table that feeds
 //! defaults, warnings, `config show` and the documentation.
 
+use rubelet_base::parity::Verdict;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -9,6 +10,8 @@ use std::time::Duration;
 pub struct Field {
     /// Name in the file.
     pub name: &'static str,
+    /// Name in the code: what reads the field is found by it.
+    pub ident: &'static str,
     /// What it does, in a sentence or two. May begin with a blank.
     pub help: &'static str,
     /// What values it takes.
@@ -62,10 +65,14 @@ pub enum Zero {
 /// Whether a field does anything in Rubelet today.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It does what it does in the kubelet.
+    /// It does what it does in the kubelet, which may be nothing.
     Works,
     /// It does what it does in the kubelet on a node of a cluster, and nothing elsewhere.
     Cluster,
+    /// It does that and more, as said here.
+    Better(&'static str),
+    /// It does something else on purpose, as said here; setting it gives a warning.
+    Differs(&'static str),
     /// It does a part of that, as said here; setting it gives a warning.
     Partly(&'static str),
     /// It is read and checked, and nothing else; setting it gives a warning.
@@ -73,14 +80,26 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// One word for tables.
+    /// How the field compares with the kubelet's.
+    #[must_use]
+    pub const fn verdict(self) -> Verdict {
+        match self {
+            Self::Works | Self::Cluster => Verdict::Same,
+            Self::Better(_) => Verdict::Better,
+            Self::Differs(_) => Verdict::Differs,
+            Self::Partly(_) | Self::NotYet => Verdict::NotYet,
+        }
+    }
+
+    /// The verdict for tables, with what limits it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Works => "works",
-            Self::Cluster => "cluster",
-            Self::Partly(_) => "partly",
-            Self::NotYet => "not yet",
+            Self::Cluster => "same (cluster)",
+            Self::Partly(_) => "not yet (in part)",
+            Self::Works | Self::Better(_) | Self::Differs(_) | Self::NotYet => {
+                self.verdict().name()
+            }
         }
     }
 }
@@ -164,6 +183,7 @@ macro_rules! section {
             const KIND: $crate::field::Kind = $crate::field::Kind::Section(&[ $(
                 $crate::field::Field {
                     name: $json,
+                    ident: stringify!($field),
                     help: concat!($($help),+),
                     kind: <$ty as $crate::field::Described>::KIND,
                     zero: $crate::field::Zero::$zero,

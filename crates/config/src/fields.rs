@@ -60,7 +60,7 @@ section! {
         pod_logs_dir: String = "/var/log/pods".to_owned(), "podLogsDir", Unset, Works;
         /// Longest time between two looks at a pod.
         #[serde(with = "go_duration")]
-        sync_frequency: Duration = seconds(60), "syncFrequency", Unset, Partly("a watch of a ConfigMap or Secret that no pod uses any more ends after five times as long; pods are looked at when something changes");
+        sync_frequency: Duration = seconds(60), "syncFrequency", Unset, Better("pods are looked at when something changes, not by the clock; a watch of a ConfigMap or Secret that no pod uses any more ends after five times as long");
         /// Time between two full looks at the manifest folder; changes are also seen at once.
         #[serde(with = "go_duration")]
         file_check_frequency: Duration = seconds(20), "fileCheckFrequency", Unset, Works;
@@ -125,9 +125,10 @@ section! {
         cluster_domain: String = String::new(), "clusterDomain", Unset, Works;
         /// DNS servers for pods with `dnsPolicy: ClusterFirst`.
         cluster_dns: Vec<String> = Vec::new(), "clusterDNS", Counts, Works;
-        /// How long an exec, attach or port-forward connection may be silent.
+        /// How long an exec, attach or port-forward connection may be silent. Does nothing in the
+        /// kubelet either.
         #[serde(with = "go_duration")]
-        streaming_connection_idle_timeout: Duration = seconds(4 * 3600), "streamingConnectionIdleTimeout", Unset, NotYet;
+        streaming_connection_idle_timeout: Duration = seconds(4 * 3600), "streamingConnectionIdleTimeout", Unset, Works;
         /// Time between two computations of the node's status.
         #[serde(with = "go_duration")]
         node_status_update_frequency: Duration = seconds(10), "nodeStatusUpdateFrequency", Unset, Cluster;
@@ -208,9 +209,9 @@ section! {
         /// How many images the node's status lists; -1 means all.
         node_status_max_images: i32 = 50, "nodeStatusMaxImages", Counts, Cluster;
         /// How many files the agent may have open.
-        max_open_files: i64 = 1_000_000, "maxOpenFiles", Unset, NotYet;
-        /// Content type of requests to the API server. They are JSON, whatever stands here.
-        content_type: String = "application/vnd.kubernetes.protobuf".to_owned(), "contentType", Unset, NotYet;
+        max_open_files: i64 = 1_000_000, "maxOpenFiles", Unset, Differs("the limit of the service or shell that started the agent holds");
+        /// Content type of requests to the API server.
+        content_type: String = "application/vnd.kubernetes.protobuf".to_owned(), "contentType", Unset, Differs("requests are JSON, whatever stands here");
         /// Requests per second to the API server.
         kube_api_qps: i32 = 50, "kubeAPIQPS", Counts, Cluster;
         /// Requests to the API server that may come at once.
@@ -249,10 +250,10 @@ section! {
         protect_kernel_defaults: bool = false, "protectKernelDefaults", Unset, NotYet;
         /// Whether the chain KUBE-IPTABLES-HINT is made for other components.
         make_iptables_util_chains: bool = true, "makeIPTablesUtilChains", Counts, NotYet;
-        /// Kept for old files; does nothing in the kubelet either.
-        iptables_masquerade_bit: i32 = 14, "iptablesMasqueradeBit", Counts, NotYet;
-        /// Kept for old files; does nothing in the kubelet either.
-        iptables_drop_bit: i32 = 15, "iptablesDropBit", Counts, NotYet;
+        /// Kept for old files; does nothing, here or in the kubelet.
+        iptables_masquerade_bit: i32 = 14, "iptablesMasqueradeBit", Counts, Works;
+        /// Kept for old files; does nothing, here or in the kubelet.
+        iptables_drop_bit: i32 = 15, "iptablesDropBit", Counts, Works;
         /// Features switched on or off by name.
         #[serde(deserialize_with = "entries::deserialize")]
         feature_gates: BTreeMap<String, bool> = BTreeMap::new(), "featureGates", Counts, Works;

@@ -3,6 +3,7 @@
 //! Source of the rules: `k8s.io/component-base/featuregate` of Kubernetes 1.36.
 
 mod table;
+mod verdicts;
 
 use std::collections::BTreeMap;
 use table::GATES;

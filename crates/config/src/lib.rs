@@ -33,6 +33,7 @@ mod error;
 pub mod field;
 mod fields;
 mod flags;
+mod gaps;
 mod gates;
 mod go_duration;
 mod layer;

@@ -29,6 +29,14 @@ fn field_at(path: &str) -> Option<&'static Field> {
 fn meaning(field: &Field) -> String {
     match field.effect {
         Effect::Partly(part) => format!("{} Today {part}.", field.help.trim()),
+        Effect::Better(why) | Effect::Differs(why) => {
+            let mut letters = why.chars();
+            let first = letters
+                .next()
+                .map(|letter| letter.to_uppercase().to_string());
+            let first = first.unwrap_or_default();
+            format!("{} {first}{}.", field.help.trim(), letters.as_str())
+        }
         Effect::Works | Effect::Cluster | Effect::NotYet => field.help.to_owned(),
     }
 }

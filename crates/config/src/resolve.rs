@@ -5,6 +5,7 @@ use crate::error::ConfigError;
 use crate::field::{Field, Kind};
 use crate::fields::{API_VERSION, KIND, KubeletConfiguration};
 use crate::flags::{Flags, Role};
+use crate::gaps::open_gaps;
 use crate::gates::FeatureGates;
 use crate::layer::{Layer, LayerKind, RUBELET};
 use crate::merge::{assign, merge};
@@ -39,6 +40,8 @@ pub struct Resolved {
     pub origins: Origins,
     /// What was given and has no effect yet. Show each of them when the agent starts.
     pub warnings: Vec<Warning>,
+    /// What the kubelet does by default, or is told to do, and Rubelet does not do yet.
+    pub gaps: Vec<&'static str>,
     /// Whether the machine is a node of a cluster.
     pub joined: bool,
 }
@@ -113,6 +116,7 @@ pub fn resolve(sources: Sources<'_>) -> Result<Resolved, ConfigError> {
         warnings.extend(open_door(&to_json(&config), &origins));
     }
     Ok(Resolved {
+        gaps: open_gaps(&config),
         config,
         rubelet,
         gates,
@@ -207,6 +211,13 @@ fn blame(invalid: Invalid, origins: &Origins, layers: &[Layer]) -> ConfigError {
 }
 
 impl Resolved {
+    /// What this configuration would make a kubelet do and Rubelet does not do yet, in one line for a
+    /// person. `None` if there is nothing.
+    #[must_use]
+    pub fn not_yet(&self) -> Option<String> {
+        (!self.gaps.is_empty()).then(|| self.gaps.join("; "))
+    }
+
     /// The whole configuration in the form of a file, Rubelet's section included. Read again, it
     /// gives the same configuration.
     #[must_use]

@@ -45,6 +45,7 @@ pub(crate) fn warnings(
     for (flag, _) in flags.iter() {
         let message = match flag.role {
             Role::Own(Effect::NotYet) => "has no effect yet".to_owned(),
+            Role::Own(Effect::Differs(reason)) => format!("has no effect: {reason}"),
             Role::Ignored(reason) => format!("has no effect: {reason}"),
             Role::Own(_) | Role::Field(_) => continue,
         };
@@ -63,7 +64,8 @@ fn fields(config: &KubeletConfiguration, origins: &Origins, found: &mut Vec<Warn
     let (given, default) = (json(config), json(&KubeletConfiguration::default()));
     each_leaf(KubeletConfiguration::FIELDS, "", &mut |path, field| {
         let message = match field.effect {
-            Effect::Works | Effect::Cluster => return,
+            Effect::Works | Effect::Cluster | Effect::Better(_) => return,
+            Effect::Differs(reason) => format!("has no effect: {reason}"),
             Effect::Partly(part) => format!("works in part: {part}"),
             Effect::NotYet => "has no effect yet".to_owned(),
         };

@@ -297,11 +297,11 @@ fn what_has_no_effect_yet_is_said() {
     assert_eq!(
         warnings,
         [
-            "--max-open-files: has no effect yet",
+            "--max-open-files: has no effect: the limit of the service or shell that started the agent holds",
             "/etc/kubelet.yaml:9: evictionHard: works in part: the pressure conditions of a node of a cluster \
              follow it, and no pod is evicted yet",
             "/etc/kubelet.yaml:3: containerLogMaxFiles: has no effect yet",
-            "/etc/kubelet.yaml:7: logging.flushFrequency: has no effect yet",
+            "/etc/kubelet.yaml:7: logging.flushFrequency: has no effect: each line of the log is written at once",
             "/etc/kubelet.yaml:10: featureGates.CRIListStreaming: this feature gate has no effect yet",
             "--pod-infra-container-image: has no effect: the runtime chooses the image of sandboxes, \
              and the kubelet has dropped the flag",

@@ -91,6 +91,12 @@ fn start(flags: &Flags, as_kubelet: bool) -> anyhow::Result<()> {
     for warning in &resolved.warnings {
         warn!("{warning}");
     }
+    if let Some(missing) = resolved.not_yet() {
+        warn!(
+            missing,
+            "Not done yet, though the kubelet of Kubernetes 1.36 does it with this configuration"
+        );
+    }
     if kubelets {
         info!(
             endpoint = resolved.config.container_runtime_endpoint,
@@ -275,6 +281,7 @@ async fn serve(flags: &Flags, resolved: Resolved) -> anyhow::Result<()> {
             node_name: Arc::clone(&node.name),
             node_ips: node.ips.subscribe(),
             config: resolved.to_value(),
+            not_yet: resolved.not_yet(),
             first_version: u64::try_from(clock.now().as_microsecond()).unwrap_or_default(),
         },
         &mut tasks,

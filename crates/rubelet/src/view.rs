@@ -63,6 +63,8 @@ pub(crate) struct ViewParts {
     pub(crate) node_name: Arc<str>,
     pub(crate) node_ips: NodeIps,
     pub(crate) config: Value,
+    /// What the kubelet does with this configuration and this agent does not yet.
+    pub(crate) not_yet: Option<String>,
     /// Versions of this process are larger than those of earlier ones.
     pub(crate) first_version: u64,
 }
@@ -193,11 +195,16 @@ impl NodeView for LocalView {
         let refused = (!refused.is_empty()).then(|| refused.join(", "));
         let audit = self.parts.audit.as_ref().and_then(|log| log.problem());
         let unread = self.parts.cluster.unread();
-        [("audit log", audit), ("refused connections", refused)]
-            .into_iter()
-            .filter_map(|(name, text)| Some((name, text?)))
-            .chain(unread.into_iter().map(|field| ("unread", field)))
-            .collect()
+        let not_yet = self.parts.not_yet.clone();
+        [
+            ("audit log", audit),
+            ("refused connections", refused),
+            ("not yet", not_yet),
+        ]
+        .into_iter()
+        .filter_map(|(name, text)| Some((name, text?)))
+        .chain(unread.into_iter().map(|field| ("unread", field)))
+        .collect()
     }
 
     fn running_pods(&self) -> Vec<RunningPod> {

@@ -13,7 +13,7 @@ section! {
         format: String = "text".to_owned(), "format", Unset, Works;
         /// Longest time between two flushes of the log. A number means nanoseconds.
         #[serde(with = "go_duration::or_nanoseconds")]
-        flush_frequency: Duration = Duration::from_secs(5), "flushFrequency", Unset, NotYet;
+        flush_frequency: Duration = Duration::from_secs(5), "flushFrequency", Unset, Differs("each line of the log is written at once");
         /// How much is logged, from 0.
         verbosity: u32 = 0, "verbosity", Unset, Works;
         /// Verbosity of single source files, for the text format only.

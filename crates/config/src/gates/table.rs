@@ -21,7 +21,7 @@ pub(super) const GATES: &[Gate] = gates! {
     AggregatedDiscoveryRemoveBetaType true Deprecated true Other;
     AllowDNSOnlyNodeCSR false Deprecated false Kubelet;
     AllowInsecureKubeletCertificateSigningRequests false Deprecated false Other;
-    AllowOverwriteTerminationGracePeriodSeconds true Deprecated true Other;
+    AllowOverwriteTerminationGracePeriodSeconds false Deprecated true Other;
     AllowParsingUserUIDFromCertAuth true Beta false Other;
     AllowServiceExternalIPs true Stable false Other;
     AllowUnsafeMalformedObjectDeletion false Alpha false Other;
@@ -96,7 +96,7 @@ pub(super) const GATES: &[Gate] = gates! {
     ExternalServiceAccountTokenSigner true Stable true Other;
     GangScheduling false Alpha false Other;
     GenericWorkload false Alpha false Other;
-    GitRepoVolumeDriver true Deprecated true Kubelet;
+    GitRepoVolumeDriver false Deprecated true Kubelet;
     GracefulNodeShutdown true Beta false Kubelet;
     GracefulNodeShutdownBasedOnPodPriority true Beta false Kubelet;
     HPAConfigurableTolerance true Beta false Other;

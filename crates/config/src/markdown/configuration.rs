@@ -1,11 +1,13 @@
 //! `docs/configuration.md`.
 
 use super::{cell, meaning, shown};
-use crate::field::{Effect, Field, Kind, Zero, each_leaf};
+use crate::field::{Field, Kind, Zero, each_leaf};
 use crate::fields::{API_VERSION, KIND, KubeletConfiguration};
 use crate::flags::{Role, all_flags};
+use crate::gaps::{GAPS, needs, open_gaps};
 use crate::gates::{Gate, GateEffect, Stage, Whose};
 use crate::rubelet_options::RubeletOptions;
+use rubelet_base::parity::count_verdicts;
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -41,19 +43,23 @@ pub fn configuration_markdown() -> String {
          An unknown field, a field given twice or a bad value is an error that names file, line and \
          field, and nothing starts.\n\
          \n\
-         The column *Effect* says what a field does in Rubelet today:\n\
+         The column *Verdict* compares Rubelet with the kubelet of Kubernetes 1.36:\n\
          \n\
-         - **works**: what it does in the kubelet.\n\
-         - **cluster**: does that on a node of a cluster; alone on a machine it is read and checked.\n\
-         - **partly**: does a part of that, as a warning at the start says; see the column *Meaning*.\n\
-         - **not yet**: is read and checked, and has no effect yet. Setting it to something other than \
-         its default gives a warning at the start.\n\
+         - **same**: does what it does in the kubelet. **same (cluster)**: on a node of a cluster; alone on a \
+         machine it is read and checked.\n\
+         - **better**: does that and more, as *Meaning* says.\n\
+         - **differs**: does something else on purpose, as *Meaning* says. Setting it gives a warning at \
+         the start.\n\
+         - **not yet**: is read and checked, and has no effect yet, or, **in part**, the one that *Meaning* \
+         says. Setting it to something other than its default gives a warning at the start that names the \
+         file and the line. What the kubelet does at the default is in the next list.\n\
          \n\
          In the column *Default*, † marks a field whose zero (`0`, `0s` or the empty string) counts as \
          not given.\n\
          \n"
     );
     counts(&mut page);
+    missing(&mut page);
     page.push_str("## Rubelet's own options\n\nThese stand under the key `rubelet`.\n\n");
     let rubelet = to_value(&RubeletOptions::default());
     table(&mut page, RubeletOptions::FIELDS, "rubelet", &rubelet);
@@ -70,26 +76,38 @@ fn to_value<T: serde::Serialize>(value: &T) -> Value {
 }
 
 fn counts(page: &mut String) {
-    let effects = [
-        Effect::Works,
-        Effect::Cluster,
-        Effect::Partly(""),
-        Effect::NotYet,
-    ];
-    let mut by_effect = effects.map(|effect| (effect.name(), 0));
+    let mut verdicts = Vec::new();
     each_leaf(KubeletConfiguration::FIELDS, "", &mut |_, field| {
-        for (effect, count) in &mut by_effect {
-            *count += u32::from(*effect == field.effect.name());
-        }
+        verdicts.push(field.effect.verdict());
     });
-    let total: u32 = by_effect.iter().map(|(_, count)| count).sum();
-    let parts = by_effect.map(|(effect, count)| format!("{effect} {count}"));
-    writeln!(page, "{total} fields: {}.\n", parts.join(", ")).expect("a String takes any text");
+    let total = verdicts.len();
+    let counts = count_verdicts(verdicts);
+    writeln!(page, "{total} fields: {counts}.\n").expect("a String takes any text");
+}
+
+/// What the kubelet does at the defaults and Rubelet does not.
+fn missing(page: &mut String) {
+    page.push_str(
+        "## Not yet, though the kubelet does it by default\n\n\
+         A start says these in one line, without those that its configuration switches off; so do \
+         `rubelet config validate` and `rubelet status`.\n\n\
+         | Not yet | Fields | Feature gates |\n|---|---|---|\n",
+    );
+    let open = open_gaps(&KubeletConfiguration::default());
+    let names = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        names.join(", ")
+    };
+    for gap in GAPS.iter().filter(|gap| open.contains(&gap.what)) {
+        let (fields, gates) = (names(gap.fields), names(gap.gates));
+        writeln!(page, "| {} | {fields} | {gates} |", gap.what).expect("a String takes any text");
+    }
+    page.push('\n');
 }
 
 fn table(page: &mut String, fields: &'static [Field], prefix: &str, defaults: &Value) {
     page.push_str(
-        "| Field | Type | Default | Effect | Flag | Meaning |\n|---|---|---|---|---|---|\n",
+        "| Field | Type | Default | Verdict | Flag | Meaning |\n|---|---|---|---|---|---|\n",
     );
     each_leaf(fields, prefix, &mut |path, field| {
         let inside = path.strip_prefix("rubelet.").unwrap_or(path);
@@ -106,11 +124,16 @@ fn table(page: &mut String, fields: &'static [Field], prefix: &str, defaults: &V
             "| `{path}` | {} | {default}{mark} | {} | {flag} | {} |",
             type_name(field.kind),
             field.effect.name(),
-            cell(&meaning(field)),
+            cell(&format!("{}{}", meaning(field), needed(path))),
         )
         .expect("a String takes any text");
     });
     page.push('\n');
+}
+
+/// What something needs that does nothing at its default, as a sentence behind its meaning.
+fn needed(name: &str) -> String {
+    needs(name).map_or(String::new(), |needs| format!(" Idle without {needs}."))
 }
 
 fn has_zero(kind: Kind) -> bool {
@@ -151,11 +174,17 @@ fn gates(page: &mut String) {
         "## Feature gates\n\n\
          `featureGates` takes every name that Kubernetes 1.36 has, so that one list serves all \
          components of a cluster; an unknown name is an error, and so is another value for a gate that \
-         is fixed. `AllAlpha` and `AllBeta` set a whole stage. These are the kubelet's own; *works* means \
-         that the gate switches something on or off, *checks* that it decides which configurations are \
-         valid. All others have no effect yet, and setting one to something other than its default gives a \
-         warning.\n\n\
-         | Gate | Stage | Default | Effect |\n|---|---|---|---|\n",
+         is fixed. `AllAlpha` and `AllBeta` set a whole stage. These are the kubelet's own. *Setting it*: \
+         *works* means that the gate switches something on or off, *checks* that it decides which \
+         configurations are valid; all others have no effect yet, and setting one to something other than \
+         its default gives a warning. *Verdict* says of each gate that is on by default whether its feature \
+         is here.\n\n",
+    );
+    let on = Gate::all().iter().filter_map(Gate::verdict);
+    let counts = count_verdicts(on.map(|(verdict, _)| verdict));
+    writeln!(page, "On by default: {counts}.\n").expect("a String takes any text");
+    page.push_str(
+        "| Gate | Stage | Default | Setting it | Verdict | Why |\n|---|---|---|---|---|---|\n",
     );
     for gate in Gate::all()
         .iter()
@@ -174,10 +203,19 @@ fn gates(page: &mut String) {
             (false, GateEffect::Checks) => "checks",
             (false, GateEffect::Nothing) => "not yet",
         };
+        let (verdict, why) = gate
+            .verdict()
+            .map_or(("", ""), |(verdict, why)| (verdict.name(), why));
+        let why = match why {
+            "" => needed(gate.name).trim().to_owned(),
+            why => format!("{why}{}", needed(gate.name)),
+        };
         writeln!(
             page,
-            "| `{}` | {stage} | {}{fixed} | {effect} |",
-            gate.name, gate.default
+            "| `{}` | {stage} | {}{fixed} | {effect} | {verdict} | {} |",
+            gate.name,
+            gate.default,
+            cell(&why)
         )
         .expect("a String takes any text");
     }

@@ -5,6 +5,7 @@ use crate::field::Effect;
 use crate::fields::KubeletConfiguration;
 use crate::flags::{Flag, Role, all_flags};
 use crate::rubelet_options::RubeletOptions;
+use rubelet_base::parity::Verdict;
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -18,11 +19,11 @@ pub fn flags_markdown() -> String {
          The flags of `rubelet run`, and of `rubelet` when it is called as `kubelet`. They are spelt as \
          the kubelet spells them: `--name value` or `--name=value`, `_` may stand for `-`, a boolean may \
          stand alone, lists and mappings may be given more than once, and otherwise the last one wins. \
-         An unknown flag is an error.\n\
+         An unknown flag is an error. The verdicts are those of [the fields](configuration.md).\n\
          \n\
          ## Flags that are no fields\n\
          \n\
-         | Flag | Value | Default | Effect | Meaning |\n|---|---|---|---|---|\n"
+         | Flag | Value | Default | Verdict | Meaning |\n|---|---|---|---|---|\n"
         .to_owned();
     for flag in all_flags() {
         if let Role::Own(effect) = flag.role {
@@ -35,7 +36,7 @@ pub fn flags_markdown() -> String {
          Each sets the [field](configuration.md) named beside it, whatever the files say. A file is the \
          better place, because it can be checked with `rubelet config validate`.\n\
          \n\
-         | Flag | Value | Field | Default | Effect | Meaning |\n|---|---|---|---|---|---|\n",
+         | Flag | Value | Field | Default | Verdict | Meaning |\n|---|---|---|---|---|---|\n",
     );
     for flag in all_flags() {
         if let Role::Field(path) = flag.role {
@@ -57,12 +58,17 @@ pub fn flags_markdown() -> String {
          \n\
          Each gives a warning at the start.\n\
          \n\
-         | Flag | Value | Default | Effect | Meaning in the kubelet, and why not here |\n\
+         | Flag | Value | Default | Verdict | Meaning in the kubelet, and why not here |\n\
          |---|---|---|---|---|\n",
     );
     for flag in all_flags() {
         if let Role::Ignored(reason) = flag.role {
-            row(&mut page, flag, "none", &sentence(flag.help, reason));
+            row(
+                &mut page,
+                flag,
+                Verdict::Differs.name(),
+                &sentence(flag.help, reason),
+            );
         }
     }
     page
@@ -108,7 +114,9 @@ pub fn flags_help() -> String {
         .filter_map(|flag| {
             let value = flag.kind.example().to_owned();
             match flag.role {
-                Role::Own(Effect::Works | Effect::Cluster) => Some((flag.name, value, flag.help)),
+                Role::Own(effect) if effect != Effect::NotYet => {
+                    Some((flag.name, value, flag.help))
+                }
                 Role::Field(path) => field_at(path)
                     .filter(|field| field.effect != Effect::NotYet)
                     .map(|field| (flag.name, value, field.help.trim())),

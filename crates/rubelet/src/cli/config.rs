@@ -71,7 +71,10 @@ pub(super) fn run(args: ConfigArgs, terminal: &mut Terminal<'_>) -> Result<(), F
 }
 
 fn validate(args: &SourceArgs, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
-    let (files, _) = resolved(args, terminal)?;
+    let (files, resolved) = resolved(args, terminal)?;
+    if let Some(missing) = resolved.not_yet() {
+        terminal.note(&format!("not yet: {missing}"));
+    }
     terminal.print(format!("{}: ok\n", files.names().join(", ")))
 }
 

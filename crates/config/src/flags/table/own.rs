@@ -2,7 +2,7 @@
 
 use super::super::{CERT_DIR, Flag, FlagKind::*, ROOT_DIR, Role::*};
 use super::flag;
-use crate::field::Effect::{Cluster, NotYet, Works};
+use crate::field::Effect::{Cluster, Differs, NotYet, Works};
 
 pub(super) const FLAGS: &[Flag] = &[
     flag(
@@ -144,7 +144,9 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(
         "maximum-dead-containers-per-container",
         Int32,
-        Own(NotYet),
+        Own(Differs(
+            "the newest ended instance of each container is kept, as by default",
+        )),
         "1",
         "How many ended instances of each container are kept.",
     ),

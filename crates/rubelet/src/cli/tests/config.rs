@@ -26,18 +26,33 @@ fn a_good_configuration_is_ok() {
     write(folder.path(), "conf.d/notes.txt", "not: ours\n");
     let folder = folder.path().join("conf.d");
     let folder = folder.to_str().unwrap();
-    assert_eq!(
-        type_in(&[
-            "config",
-            "validate",
-            "--config",
-            &file,
-            "--config-dir",
-            folder
-        ])
-        .data(),
-        format!("{file}, {drop_in}: ok\n")
-    );
+    let words = [
+        "config",
+        "validate",
+        "--config",
+        &file,
+        "--config-dir",
+        folder,
+    ];
+    let ended = type_in(&words);
+    assert_eq!(ended.code, 0);
+    assert_eq!(ended.out, format!("{file}, {drop_in}: ok\n"));
+}
+
+#[test]
+fn what_a_kubelet_would_do_and_this_agent_does_not_yet_is_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let hint = "the chain KUBE-IPTABLES-HINT";
+    let said = |fields: &str| {
+        let file = write(folder.path(), "config.yaml", fields);
+        type_in(&["config", "validate", "--config", &file]).err
+    };
+    let by_default = said("podPidsLimit: 20\n");
+    assert!(by_default.starts_with("not yet: "), "{by_default}");
+    assert!(by_default.contains(hint), "{by_default}");
+    assert_eq!(by_default.lines().count(), 1, "{by_default}");
+    let switched_off = said("makeIPTablesUtilChains: false\n");
+    assert!(!switched_off.contains(hint), "{switched_off}");
 }
 
 #[test]

@@ -119,6 +119,7 @@ impl Seen {
                 silence: Arc::new(|| None),
                 heartbeats: Vec::new(),
                 metrics: NodeMetrics::new(),
+                not_yet: Some("rotation of container logs".to_owned()),
                 audit: None,
                 log_path: Arc::new(move |_, container, count| {
                     logs.join(format!("{container}-{count}.log"))

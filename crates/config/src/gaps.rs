@@ -1,0 +1,220 @@
+//! What the kubelet of Kubernetes 1.36 does by default and Rubelet does not do yet. A start says it
+//! in one line, because nobody sets what is a default.
+
+use crate::field::{Effect, each_leaf};
+use crate::fields::KubeletConfiguration;
+use crate::gates::Gate;
+use rubelet_base::parity::Verdict;
+
+/// One behaviour that is missing. It is told for as long as one of its fields or gates is not built,
+/// or without end where it has none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gap {
+    /// What is missing, for the line of the start.
+    pub(crate) what: &'static str,
+    /// The fields that would make it happen at their defaults.
+    pub(crate) fields: &'static [&'static str],
+    /// The gates, likewise.
+    pub(crate) gates: &'static [&'static str],
+    /// Whether a configuration wants none of it, so that nothing is missed.
+    pub(crate) off: fn(&KubeletConfiguration) -> bool,
+}
+
+const fn gap(
+    what: &'static str,
+    fields: &'static [&'static str],
+    gates: &'static [&'static str],
+    off: fn(&KubeletConfiguration) -> bool,
+) -> Gap {
+    Gap {
+        what,
+        fields,
+        gates,
+        off,
+    }
+}
+
+const fn never(_: &KubeletConfiguration) -> bool {
+    false
+}
+
+/// Every behaviour that is missing at the defaults.
+pub(crate) const GAPS: &[Gap] = &[
+    gap(
+        "eviction of pods when the node runs out of memory or disk",
+        &["evictionHard"],
+        &[],
+        |config| config.eviction_hard.is_empty() && config.eviction_soft.is_empty(),
+    ),
+    gap(
+        "a limit on all pods together (enforceNodeAllocatable)",
+        &["enforceNodeAllocatable"],
+        &[],
+        |config| {
+            let list = &config.enforce_node_allocatable;
+            list.iter().all(|name| name == "none")
+        },
+    ),
+    gap(
+        "limits of local storage",
+        &["localStorageCapacityIsolation"],
+        &[],
+        |config| !config.local_storage_capacity_isolation,
+    ),
+    gap(
+        "removal of unused images",
+        &[
+            "imageMinimumGCAge",
+            "imageGCHighThresholdPercent",
+            "imageGCLowThresholdPercent",
+        ],
+        &["KubeletSeparateDiskGC"],
+        |config| config.image_gc_high_threshold_percent == 100,
+    ),
+    gap(
+        "rotation of container logs",
+        &[
+            "containerLogMaxSize",
+            "containerLogMaxFiles",
+            "containerLogMaxWorkers",
+            "containerLogMonitorInterval",
+        ],
+        &[],
+        never,
+    ),
+    gap(
+        "a bound on image pulls per second",
+        &["registryPullQPS", "registryBurst"],
+        &[],
+        |config| config.registry_pull_qps == 0,
+    ),
+    gap(
+        "exec, attach, port-forward and run over the HTTPS server",
+        &[],
+        &["ExtendWebSocketsToKubelet"],
+        |config| !config.enable_debugging_handlers,
+    ),
+    gap(
+        "/stats/summary, /metrics/resource and /metrics/cadvisor",
+        &["volumeStatsAggPeriod"],
+        &["KubeletPSI"],
+        never,
+    ),
+    gap(
+        "/logs, /debug, /checkpoint, /statusz and /flagz",
+        &[
+            "enableSystemLogHandler",
+            "enableProfilingHandler",
+            "enableDebugFlagsHandler",
+        ],
+        &["ComponentFlagz", "ComponentStatusz", "ContainerCheckpoint"],
+        never,
+    ),
+    gap(
+        "in-place resize and resources of whole pods",
+        &[],
+        &[
+            "InPlacePodVerticalScaling",
+            "InPlacePodVerticalScalingInitContainers",
+            "InPlacePodLevelResourcesVerticalScaling",
+            "PodLevelResources",
+        ],
+        never,
+    ),
+    gap(
+        "device plugins, dynamic resource allocation and the socket of pod resources",
+        &[],
+        &[
+            "DRAExtendedResource",
+            "DynamicResourceAllocation",
+            "KubeletPodResourcesDynamicResources",
+            "KubeletPodResourcesGet",
+            "KubeletPodResourcesListUseActivePods",
+            "ResourceHealthStatus",
+            "ResourceHealthStatusMessage",
+        ],
+        never,
+    ),
+    gap(
+        "volumes of CSI and FlexVolume drivers",
+        &["volumePluginDir"],
+        &[
+            "MutableCSINodeAllocatableCount",
+            "SELinuxMountReadWriteOncePod",
+        ],
+        never,
+    ),
+    gap(
+        "the chain KUBE-IPTABLES-HINT",
+        &["makeIPTablesUtilChains"],
+        &[],
+        |config| !config.make_iptables_util_chains,
+    ),
+];
+
+/// Fields and gates that are not built and do nothing in the kubelet either while everything is at its
+/// default: setting what they need gives a warning.
+pub(crate) const IDLE: &[(&str, &str)] = &[
+    ("cpuManagerReconcilePeriod", "cpuManagerPolicy: static"),
+    ("memoryThrottlingFactor", "the feature gate MemoryQoS"),
+    ("topologyManagerScope", "topologyManagerPolicy"),
+    ("CPUManagerPolicyBetaOptions", "cpuManagerPolicyOptions"),
+    ("CPUManagerPolicyOptions", "cpuManagerPolicyOptions"),
+    (
+        "DisableCPUQuotaWithExclusiveCPUs",
+        "cpuManagerPolicy: static",
+    ),
+    ("GracefulNodeShutdown", "shutdownGracePeriod"),
+    (
+        "GracefulNodeShutdownBasedOnPodPriority",
+        "shutdownGracePeriodByPodPriority",
+    ),
+    ("ImageMaximumGCAge", "imageMaximumGCAge"),
+    (
+        "KubeletServiceAccountTokenForCredentialProviders",
+        "tokenAttributes of a credential provider",
+    ),
+    ("KubeletTracing", "tracing"),
+    ("LoggingBetaOptions", "logging.options"),
+    ("NodeLogQuery", "enableSystemLogQuery"),
+    (
+        "TopologyManagerPolicyBetaOptions",
+        "topologyManagerPolicyOptions",
+    ),
+    (
+        "TopologyManagerPolicyOptions",
+        "topologyManagerPolicyOptions",
+    ),
+];
+
+/// What a field or gate needs before it does anything in the kubelet.
+pub(crate) fn needs(name: &str) -> Option<&'static str> {
+    IDLE.iter()
+        .find(|(idle, _)| *idle == name)
+        .map(|(_, needs)| *needs)
+}
+
+/// What this configuration would make a kubelet do, and does not make Rubelet do yet. A gap closes by
+/// itself with the last of its fields and gates.
+pub(crate) fn open_gaps(config: &KubeletConfiguration) -> Vec<&'static str> {
+    let open = GAPS.iter().filter(|gap| is_open(gap) && !(gap.off)(config));
+    open.map(|gap| gap.what).collect()
+}
+
+fn is_open(gap: &Gap) -> bool {
+    if gap.fields.is_empty() && gap.gates.is_empty() {
+        return true;
+    }
+    let mut missing = gap.gates.iter().any(|name| {
+        let verdict = Gate::find(name).and_then(Gate::verdict);
+        verdict.is_some_and(|(verdict, _)| verdict == Verdict::NotYet)
+    });
+    each_leaf(KubeletConfiguration::FIELDS, "", &mut |path, field| {
+        let undone = matches!(field.effect, Effect::NotYet | Effect::Partly(_));
+        missing |= undone && gap.fields.contains(&path);
+    });
+    missing
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! How each feature gate of the kubelet that is on by default compares: whether the feature is here.
+
+use super::{Gate, Whose};
+use rubelet_base::parity::Verdict::{self, Better, Differs, NotYet, Same};
+
+/// Gates whose features are not as the kubelet has them. All others of the kubelet that are on by
+/// default are in [`SAME`].
+const OTHER: &[(&str, Verdict, &str)] = &[
+    ("CPUManagerPolicyBetaOptions", NotYet, ""),
+    ("CPUManagerPolicyOptions", NotYet, ""),
+    ("ComponentFlagz", NotYet, "/flagz answers 501"),
+    ("ComponentStatusz", NotYet, "/statusz answers 501"),
+    ("ContainerCheckpoint", NotYet, "/checkpoint answers 501"),
+    (
+        "ContextualLogging",
+        Differs,
+        "lines of the log have fields of their own: pod, container, node",
+    ),
+    ("DRAExtendedResource", NotYet, "no devices are allocated"),
+    ("DisableCPUQuotaWithExclusiveCPUs", NotYet, ""),
+    (
+        "DynamicResourceAllocation",
+        NotYet,
+        "pods with resourceClaims are rejected by name",
+    ),
+    (
+        "EventedPLEG",
+        Better,
+        "on by default, with the runtime's events checked against lists; see pleg.md",
+    ),
+    (
+        "ExtendWebSocketsToKubelet",
+        NotYet,
+        "exec, attach and port-forward answer 501",
+    ),
+    ("GracefulNodeShutdown", NotYet, ""),
+    ("GracefulNodeShutdownBasedOnPodPriority", NotYet, ""),
+    ("ImageMaximumGCAge", NotYet, ""),
+    (
+        "InPlacePodLevelResourcesVerticalScaling",
+        NotYet,
+        "pods with resources of the pod are rejected by name",
+    ),
+    (
+        "InPlacePodVerticalScaling",
+        NotYet,
+        "a resize is answered with the condition PodResizePending, reason Infeasible",
+    ),
+    (
+        "InPlacePodVerticalScalingInitContainers",
+        NotYet,
+        "a resize is answered with the condition PodResizePending, reason Infeasible",
+    ),
+    (
+        "KubeletPSI",
+        NotYet,
+        "the runtime inside measures it; no endpoint shows it",
+    ),
+    (
+        "KubeletPodResourcesDynamicResources",
+        NotYet,
+        "the socket of pod resources is not served",
+    ),
+    (
+        "KubeletPodResourcesGet",
+        NotYet,
+        "the socket of pod resources is not served",
+    ),
+    (
+        "KubeletPodResourcesListUseActivePods",
+        NotYet,
+        "the socket of pod resources is not served",
+    ),
+    ("KubeletSeparateDiskGC", NotYet, "images are not removed"),
+    (
+        "KubeletServiceAccountTokenForCredentialProviders",
+        NotYet,
+        "a provider with tokenAttributes is refused at the start",
+    ),
+    ("KubeletTracing", NotYet, ""),
+    ("LoggingBetaOptions", NotYet, ""),
+    (
+        "MutableCSINodeAllocatableCount",
+        NotYet,
+        "pods with volumes of CSI drivers are rejected by name",
+    ),
+    ("NodeLogQuery", NotYet, ""),
+    (
+        "PLEGOnDemandRelist",
+        Better,
+        "a pod is looked at alone when its containers change; see pleg.md",
+    ),
+    (
+        "PodLevelResources",
+        NotYet,
+        "pods with resources of the pod are rejected by name",
+    ),
+    (
+        "PreventStaticPodAPIReferences",
+        Better,
+        "a manifest that names an object of the API server is refused with its field, line and column",
+    ),
+    ("ResourceHealthStatus", NotYet, "no devices are allocated"),
+    (
+        "ResourceHealthStatusMessage",
+        NotYet,
+        "no devices are allocated",
+    ),
+    (
+        "SELinuxMountReadWriteOncePod",
+        NotYet,
+        "pods with volumes of CSI drivers are rejected by name",
+    ),
+    ("TopologyManagerPolicyBetaOptions", NotYet, ""),
+    ("TopologyManagerPolicyOptions", NotYet, ""),
+];
+
+/// Gates whose features work as in the kubelet.
+const SAME: &[&str] = &[
+    "ContainerRestartRules",
+    "CustomCPUCFSQuotaPeriod",
+    "EnvFiles",
+    "ExecProbeTimeout",
+    "HostnameOverride",
+    "ImageVolume",
+    "KubeletCgroupDriverFromCRI",
+    "KubeletCrashLoopBackOffMax",
+    "KubeletEnsureSecretPulledImages",
+    "KubeletFineGrainedAuthz",
+    "NodeDeclaredFeatures",
+    "NodeSwap",
+    "PodLifecycleSleepAction",
+    "PodLifecycleSleepActionAllowZero",
+    "PodObservedGenerationTracking",
+    "PodReadyToStartContainersCondition",
+    "ProcMountType",
+    "RecursiveReadOnlyMounts",
+    "RelaxedDNSSearchValidation",
+    "RelaxedEnvironmentVariableValidation",
+    "ReloadKubeletClientCAFile",
+    "ReloadKubeletServerCertificateFile",
+    "RestartAllContainersOnContainerExits",
+    "RotateKubeletServerCertificate",
+    "SidecarContainers",
+    "SupplementalGroupsPolicy",
+    "SystemdWatchdog",
+    "UserNamespacesSupport",
+];
+
+impl Gate {
+    /// How the feature compares with the kubelet's, and why where it is not the same. `None` for a gate
+    /// that is off by default or not the kubelet's.
+    #[must_use]
+    pub fn verdict(&self) -> Option<(Verdict, &'static str)> {
+        if self.whose != Whose::Kubelet || !self.default {
+            return None;
+        }
+        if SAME.contains(&self.name) {
+            return Some((Same, ""));
+        }
+        let other = OTHER.iter().find(|(name, ..)| *name == self.name);
+        other.map(|(_, verdict, why)| (*verdict, *why))
+    }
+}
