@@ -7,9 +7,12 @@ use std::{
 };
 
 use rubelet_host::mount;
-use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, fsconfig_create,
-    fsconfig_set_string, fsmount, fsopen, move_mount,
+use rustix::{
+    io::Errno,
+    mount::{
+        FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, fsconfig_create,
+        fsconfig_set_string, fsmount, fsopen, move_mount,
+    },
 };
 
 use crate::{protocol::Rootfs, spawn::open_dir};
@@ -20,33 +23,34 @@ pub(super) fn mount(rootfs: &Rootfs, at: &Path) -> io::Result<()> {
         return Ok(());
     };
     std::fs::create_dir_all(at)?;
+    let (upper, work) = (upper.as_deref(), work.as_deref());
+    match mount_by_layer(lower, upper, work, at) {
+        // Linux before 6.5 does not know the option `lowerdir+`, and says so at the option or, since it
+        // keeps options unread until then, when the file system is made.
+        Err(Errno::INVAL) => mount_as_text(lower, upper, work, at),
+        mounted => Ok(mounted?),
+    }
+}
+
+/// Gives each layer as an option of its own.
+fn mount_by_layer(
+    lower: &[PathBuf],
+    upper: Option<&Path>,
+    work: Option<&Path>,
+    at: &Path,
+) -> rustix::io::Result<()> {
     let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    let one_by_one = lower
-        .iter()
-        .try_for_each(|layer| fsconfig_set_string(&context, "lowerdir+", layer));
-    if one_by_one.is_err() {
-        return mount_as_text(lower, upper.as_deref(), work.as_deref(), at);
-    }
-    if let Some(upper) = upper {
-        fsconfig_set_string(&context, "upperdir", upper)?;
-    }
-    if let Some(work) = work {
-        fsconfig_set_string(&context, "workdir", work)?;
+    let layers = lower.iter().map(|layer| ("lowerdir+", layer.as_path()));
+    let upper = upper.map(|upper| ("upperdir", upper));
+    let work = work.map(|work| ("workdir", work));
+    for (key, path) in layers.chain(upper).chain(work) {
+        fsconfig_set_string(&context, key, path)?;
     }
     fsconfig_create(&context)?;
-    let mount = fsmount(
-        &context,
-        FsMountFlags::FSMOUNT_CLOEXEC,
-        MountAttrFlags::empty(),
-    )?;
-    move_mount(
-        &mount,
-        "",
-        rustix::fs::CWD,
-        at,
-        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
-    )?;
-    Ok(())
+    let attributes = MountAttrFlags::empty();
+    let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
+    let whole = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    move_mount(&mount, "", rustix::fs::CWD, at, whole)
 }
 
 /// Before Linux 6.5 all layers are one text, which ends at a page. Open folders have short names,

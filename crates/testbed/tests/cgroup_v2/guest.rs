@@ -52,13 +52,25 @@ fn build(package: &str, target: &[&str]) -> Result<PathBuf> {
 
 /// Runs those tests of a program whose names contain the filter, in a guest; what it printed.
 pub(crate) fn run(image: Image, package: &str, target: &[&str], filter: &str) -> Result<String> {
+    run_after(image, ":", package, target, filter)
+}
+
+/// As [`run`], after that shell command, which may set variables.
+pub(crate) fn run_after(
+    image: Image,
+    prepare: &str,
+    package: &str,
+    target: &[&str],
+    filter: &str,
+) -> Result<String> {
     let tests = build(package, target)?;
-    let mut vm = Vm::boot(&image.program("/tests", tests), 1024)?;
+    let mut vm = Vm::boot(&image.program("/tests", tests), 1536)?;
     let controllers = vm.run("cat /sys/fs/cgroup/cgroup.controllers", PATIENCE)?;
     assert!(controllers.contains("memory"), "{controllers}");
     // What was printed until then tells more than that nothing came.
     let seconds = PATIENCE.as_secs() - 10;
-    let ran = vm.try_run(&format!("timeout {seconds} /tests {filter}"), PATIENCE)?;
+    let command = format!("{prepare}; timeout {seconds} /tests {filter}");
+    let ran = vm.try_run(&command, PATIENCE)?;
     assert_eq!(ran.code, 0, "{}", ran.output);
     Ok(ran.output)
 }

@@ -8,6 +8,7 @@
 
 mod apparmor;
 mod containers;
+mod cri;
 mod guest;
 mod host;
 mod node;

@@ -1,0 +1,41 @@
+//! Tests of the CRI that differ by the program that makes containers, run in a guest: crun works on no
+//! machine whose controllers are of cgroup version 1.
+
+use anyhow::Result;
+use rubelet_testbed::agent::binary;
+use rubelet_testbed::packages;
+use rubelet_testbed::vm::Image;
+
+use crate::guest::{MODULES, run_after};
+
+/// All that the suite asks for comes with the image; there are no packages in the guest.
+const PACKAGES: &str = "#!/bin/sh\nfor name; do echo \"$name installed\"; done\n";
+
+#[test]
+fn declared_volumes_are_the_runtimes_own_with_each_handler() -> Result<()> {
+    packages::ensure()?;
+    let programs = [
+        "/usr/sbin/runc",
+        "/usr/bin/crun",
+        "/usr/sbin/nft",
+        "/sbin/ip",
+    ];
+    let image = programs
+        .into_iter()
+        .fold(Image::default(), |image, path| image.program(path, path))
+        .program("/usr/local/bin/rubelet", binary()?)
+        .file("/usr/bin/dpkg-query", PACKAGES)
+        .modules(&MODULES);
+    // What the suite can't do here is an error, not a skipped test.
+    let prepare = "chmod 755 /usr/bin/dpkg-query; \
+        export CI=true RUBELET_BIN=/usr/local/bin/rubelet RUBELET_TEST_RUNTIME=embedded";
+    let output = run_after(
+        image,
+        prepare,
+        "rubelet-testbed",
+        &["--test", "cri"],
+        "declared_volumes:: --test-threads 1",
+    )?;
+    assert!(output.contains("... ok"), "{output}");
+    Ok(())
+}
