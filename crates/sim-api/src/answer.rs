@@ -22,7 +22,7 @@ use crate::{
     respond::{self, Body},
     route::{Route, Target, route},
     state::Shared,
-    table::{self, Form},
+    table::{self, Form, Include},
     user::User,
     verb::{self, Reply, Watch},
 };
@@ -185,10 +185,10 @@ impl Asked<'_> {
             user: self.user.clone(),
             verb,
             target: self.target.clone(),
+            form: Form::of(header(self.parts, header::ACCEPT), &query),
             query,
             media_type: media_type.to_owned(),
             body,
-            form: Form::of(header(self.parts, header::ACCEPT)),
         })
     }
 
@@ -241,10 +241,9 @@ impl Asked<'_> {
                     StatusCode::OK
                 };
                 let is_read = [Verb::Get, Verb::List].contains(&request.verb);
-                let mut value = if is_read && request.form == Form::Table {
-                    self.table(&value)
-                } else {
-                    value
+                let mut value = match request.form {
+                    Form::Table(include) if is_read => self.table(&value, include),
+                    _ => value,
                 };
                 if with_nulls {
                     nulls::spread(&mut value);
@@ -254,7 +253,7 @@ impl Asked<'_> {
         })
     }
 
-    fn table(&self, value: &Value) -> Value {
+    fn table(&self, value: &Value, include: Include) -> Value {
         let (kind, now) = (self.target.kind, self.shared.clock.now());
         let objects = match value["items"].as_array() {
             Some(items) => items.clone(),
@@ -268,7 +267,7 @@ impl Asked<'_> {
         let version = value["metadata"]["resourceVersion"].clone();
         let mut metadata = json!({ "resourceVersion": version });
         meta::carry(&mut metadata, &value["metadata"], "continue");
-        table::table(kind, &objects, &metadata, now)
+        table::table(kind, &objects, &metadata, include, now)
     }
 
     /// The lines of a watch.

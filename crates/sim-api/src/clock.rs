@@ -21,7 +21,7 @@ impl Clock {
     /// A clock that shows `start`, or the machine's time.
     pub(crate) fn new(start: Option<Timestamp>) -> Self {
         Self {
-            started_at: start.unwrap_or_else(rubelet_server::clock::now),
+            started_at: start.unwrap_or_else(machine_now),
             started: Instant::now(),
             skew_ms: AtomicI64::new(0),
         }
@@ -44,6 +44,15 @@ impl Clock {
         let ms = i64::try_from(skew.as_millis()).unwrap_or(i64::MAX);
         self.skew_ms.store(ms, Ordering::Relaxed);
     }
+}
+
+/// What the machine's clock shows.
+pub(crate) fn machine_now() -> Timestamp {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "here the model reads wall time, once at its start"
+    )]
+    Timestamp::now()
 }
 
 /// A time as metadata has it: RFC 3339, whole seconds, UTC.

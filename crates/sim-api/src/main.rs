@@ -3,6 +3,7 @@
 
 use std::{
     fs::OpenOptions,
+    hash::{BuildHasher as _, Hasher as _, RandomState},
     io::Write as _,
     net::SocketAddr,
     os::unix::fs::OpenOptionsExt as _,
@@ -212,10 +213,10 @@ async fn serve(options: Options) -> Result<()> {
 }
 
 fn config(options: &Options) -> SimApiConfig {
-    let seed = options.seed.unwrap_or_else(|| {
-        let now = rubelet_server::clock::now().as_microsecond();
-        now.unsigned_abs()
-    });
+    // Each state of a hasher is a random one.
+    let seed = options
+        .seed
+        .unwrap_or_else(|| RandomState::new().build_hasher().finish());
     SimApiConfig {
         listen: options.listen,
         tls: !options.plain,

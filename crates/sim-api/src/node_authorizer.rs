@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::{meta, query::Query, request::Verb, route::Target, user::User};
+use crate::{meta, query::Query, request::Verb, route::Target, selection, user::User};
 
 /// Why a node may not make a request for objects; `None` if it may, or if no node asks. `pods` are all
 /// that the server relates to nodes.
@@ -17,14 +17,7 @@ pub(crate) fn objection(
     pods: impl FnOnce() -> Vec<Arc<Value>>,
 ) -> Option<String> {
     let node = user.node_name()?;
-    let selected = |label: &str| {
-        let parts = query.text("fieldSelector").split(',');
-        let mut found = parts.filter_map(|part| part.split_once('='));
-        let value = found.find_map(|(key, value)| (key == label).then_some(value));
-        value.map_or(String::new(), |value| {
-            value.trim_start_matches('=').to_owned()
-        })
-    };
+    let selected = |label: &str| selection::required(query, label).unwrap_or_default();
     let name = match target.name() {
         "" => selected("metadata.name"),
         name => name.to_owned(),

@@ -1,9 +1,12 @@
-//! Which objects of a collection are wanted: namespace, name, label selector, field selector.
+//! Which objects of a collection are wanted: namespace, label selector, field selector.
 
-use rubelet_server::LabelSelector;
+mod field;
+mod label;
+
 use serde_json::Value;
 
-use crate::{Kind, StatusError, meta, query::Query, route::Target};
+use self::{field::FieldSelector, label::LabelSelector};
+use crate::{StatusError, meta, query::Query, route::Target};
 
 /// The objects a request asks for.
 #[derive(Debug, Clone)]
@@ -11,26 +14,19 @@ pub(crate) struct Selection {
     namespace: Option<String>,
     name: Option<String>,
     labels: LabelSelector,
-    fields: Vec<Requirement>,
-}
-
-#[derive(Debug, Clone)]
-struct Requirement {
-    pointer: &'static str,
-    value: String,
-    equal: bool,
+    fields: FieldSelector,
 }
 
 impl Selection {
     /// Reads `labelSelector` and `fieldSelector`.
     pub(crate) fn read(target: &Target, query: &Query) -> Result<Self, StatusError> {
-        let labels =
-            LabelSelector::read(query.text("labelSelector")).map_err(StatusError::bad_request)?;
+        let labels = LabelSelector::parse(query.text("labelSelector"));
+        let fields = FieldSelector::parse(target.kind, query.text("fieldSelector"));
         Ok(Self {
             namespace: target.namespace.clone(),
             name: target.name.clone(),
-            labels,
-            fields: fields(target.kind, query.text("fieldSelector"))?,
+            labels: labels.map_err(StatusError::bad_request)?,
+            fields: fields.map_err(StatusError::bad_request)?,
         })
     }
 
@@ -41,60 +37,19 @@ impl Selection {
         };
         is(&self.namespace, meta::namespace(object))
             && is(&self.name, meta::name(object))
-            && self.fields.iter().all(|wanted| wanted.holds(object))
-            && self.labels.matches(&object["metadata"]["labels"])
+            && self.fields.admits(object)
+            && self.labels.admits(object)
     }
 }
 
-impl Requirement {
-    fn holds(&self, object: &Value) -> bool {
-        let is_equal = match object.pointer(self.pointer) {
-            None | Some(Value::Null) => {
-                // A boolean that is not set is false.
-                self.value.is_empty() || self.value == "false"
-            }
-            Some(Value::String(found)) => *found == self.value,
-            Some(other) => self
-                .value
-                .parse()
-                .is_ok_and(|wanted: Value| wanted == *other),
-        };
-        is_equal == self.equal
-    }
-}
-
-fn fields(kind: &'static Kind, text: &str) -> Result<Vec<Requirement>, StatusError> {
-    let parts = text.split(',').filter(|part| !part.is_empty());
-    let read = parts.map(|part| {
-        let (label, value, equal) = if let Some((label, value)) = part.split_once("!=") {
-            (label, value, false)
-        } else if let Some((label, value)) = part.split_once("==") {
-            (label, value, true)
-        } else if let Some((label, value)) = part.split_once('=') {
-            (label, value, true)
-        } else {
-            let message = format!("invalid selector: {text:?}; can't understand {part:?}");
-            return Err(StatusError::bad_request(message));
-        };
-        Ok(Requirement {
-            pointer: pointer(kind, label)?,
-            value: value.to_owned(),
-            equal,
-        })
-    });
-    read.collect()
-}
-
-fn pointer(kind: &'static Kind, label: &str) -> Result<&'static str, StatusError> {
-    match label {
-        "metadata.name" => return Ok("/metadata/name"),
-        "metadata.namespace" if kind.namespaced => return Ok("/metadata/namespace"),
-        _ => {}
-    }
-    let found = kind.fields.iter().find(|(known, _)| *known == label);
+/// The value that a field selector requires of a label, as the authorizer of nodes reads it; a selector that
+/// can't be read requires nothing.
+pub(crate) fn required(query: &Query, label: &str) -> Option<String> {
+    let terms = field::terms(query.text("fieldSelector")).ok()?;
+    let mut found = terms.into_iter().filter(|term| term.equal);
     found
-        .map(|(_, pointer)| *pointer)
-        .ok_or_else(|| StatusError::bad_request(format!("field label not supported: {label}")))
+        .find(|term| term.label == label)
+        .map(|term| term.value)
 }
 
 #[cfg(test)]
@@ -102,6 +57,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::Kind;
 
     fn admits(fields: &str, labels: &str) -> Result<bool, StatusError> {
         let pods = Kind::of("pods").unwrap();
@@ -134,7 +90,25 @@ mod tests {
             ("spec.nodeName", ""),
             ("", "a%3Db%2C"),
         ] {
-            assert!(admits(fields, labels).is_err(), "{fields} {labels}");
+            let error = admits(fields, labels).unwrap_err();
+            assert_eq!(error.code, 400, "{fields} {labels}");
+        }
+    }
+
+    #[test]
+    fn only_a_term_that_requires_equality_restricts() {
+        for (selector, wanted) in [
+            ("spec.nodeName%3Dn", Some("n")),
+            ("status.phase!%3DFailed,spec.nodeName%3D%3Dn", Some("n")),
+            ("spec.nodeName!%3Dn", None),
+            ("spec.nodeName", None),
+        ] {
+            let query = Query::parse(Some(&format!("fieldSelector={selector}"))).unwrap();
+            assert_eq!(
+                required(&query, "spec.nodeName").as_deref(),
+                wanted,
+                "{selector}"
+            );
         }
     }
 }

@@ -133,6 +133,10 @@ pub const KINDS: &[Kind] = &[
         kind: "Service",
         short_names: &["svc"],
         subresources: &[(STATUS, "Service")],
+        fields: &[
+            ("spec.clusterIP", "/spec/clusterIP"),
+            ("spec.type", "/spec/type"),
+        ],
         storage: "services",
         ..PLAIN
     },

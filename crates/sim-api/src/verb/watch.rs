@@ -132,10 +132,10 @@ impl Watch {
     fn line(&self, what: &str, object: &Value, now: Timestamp) -> Bytes {
         let shown = match self.form {
             Form::Object => event_form::seen(self.kind, object),
-            Form::Table => {
+            Form::Table(include) => {
                 let version = &object["metadata"]["resourceVersion"];
                 let metadata = json!({ "resourceVersion": version });
-                Cow::Owned(table::table(self.kind, &[object], &metadata, now))
+                Cow::Owned(table::table(self.kind, &[object], &metadata, include, now))
             }
         };
         line(what, &shown)
