@@ -7,6 +7,7 @@
 mod check;
 mod markdown;
 mod table;
+mod verdict;
 
 pub use check::{Idle, without_effect};
 pub(crate) use check::{check, check_container};

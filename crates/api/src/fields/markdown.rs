@@ -1,6 +1,7 @@
 //! The support matrix as a page for users.
 
 use super::{Support, rows};
+use rubelet_base::parity::{Verdict, count_verdicts};
 
 const INTRODUCTION: &str = "\
 # Fields of a pod
@@ -10,6 +11,9 @@ What Rubelet makes of each field of a v1 Pod, in a manifest (a static pod) and i
 
 `[]` stands for the items of a list, `{}` for the entries of a map. What is said of
 `spec.containers[]` holds for `spec.initContainers[]` too. A row stands for all fields below it.
+
+The column *verdict* compares with the kubelet of Kubernetes 1.36: **same**; **better**; **differs** on purpose; **not yet
+(refused)**: with the field, or with other values than those of the remark, a pod is refused by name. The column *support*:
 
 - **yes**: works as with the Kubernetes kubelet.
 - **partly**: works for the values in the remark; others are refused.
@@ -38,14 +42,18 @@ that Kubernetes 1.36 does not have, or has off by default, are refused too where
 `lifecycle.stopSignal` (ContainerStopSignals), `projected.sources[].clusterTrustBundle` and `podCertificate`,
 `httpGet.protocol`, and `grpc.mode` with another value than `Plaintext`.
 
-| field | support | remark |
-|---|---|---|
+COUNTS
+
+| field | verdict | support | remark |
+|---|---|---|---|
 ";
 
 /// The page `docs/fields.md`.
 #[must_use]
 pub fn markdown() -> String {
-    let mut page = INTRODUCTION.to_owned();
+    let verdicts = rows().iter().map(|row| row.verdict().0);
+    let counts = count_verdicts(verdicts);
+    let mut page = INTRODUCTION.replace("COUNTS", &format!("{} rows: {counts}.", rows().len()));
     for row in rows() {
         let (word, remark) = match row.support {
             Support::Full => ("yes", String::new()),
@@ -61,7 +69,20 @@ pub fn markdown() -> String {
             Support::ApiEffect(why) => ("API pods", format!("manifests: no effect; {why}")),
             Support::Never(why) => ("refused", why.to_owned()),
         };
-        page.push_str(&format!("| `{}` | {word} | {remark} |\n", row.path));
+        let (verdict, why) = row.verdict();
+        let verdict = match verdict {
+            Verdict::NotYet => "not yet (refused)",
+            other => other.name(),
+        };
+        let remark = match (remark.as_str(), why) {
+            (_, "") => remark,
+            ("", why) => why.to_owned(),
+            (remark, why) => format!("{remark}; {why}"),
+        };
+        page.push_str(&format!(
+            "| `{}` | {verdict} | {word} | {remark} |\n",
+            row.path
+        ));
     }
     page
 }

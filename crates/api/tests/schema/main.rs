@@ -3,6 +3,7 @@
 mod recorder;
 
 use rubelet_api::fields::{Support, markdown, row, rows};
+use rubelet_base::parity::Verdict;
 
 /// Init containers have the rows of the others.
 fn in_table(leaf: &str) -> String {
@@ -91,5 +92,41 @@ fn the_page_for_users_is_up_to_date() {
     assert!(
         page == markdown(),
         "run: cargo run -q -p rubelet-api --example fields > docs/fields.md"
+    );
+}
+
+/// Every field of a `PodSpec` and of what is inside of it, one a line. Init containers have those of
+/// the others, and templates of volume claims have the metadata of every object.
+/// Source: `k8s.io/api/core/v1/types.go` of Kubernetes 1.36.
+const POD_SPEC: &str = include_str!("pod-spec-1.36.txt");
+
+#[test]
+fn every_field_that_kubernetes_has_is_in_the_schema_and_in_a_row() {
+    let leaves = recorder::leaves();
+    let missing: Vec<&str> = POD_SPEC
+        .lines()
+        .filter(|path| !leaves.contains(*path) || covering_row(path).is_none())
+        .collect();
+    assert!(missing.is_empty(), "not known here: {missing:#?}");
+}
+
+#[test]
+fn a_field_that_kubernetes_1_36_does_not_have_is_said_to_differ() {
+    let known: std::collections::BTreeSet<&str> = POD_SPEC.lines().collect();
+    let unknown: Vec<String> = recorder::leaves()
+        .iter()
+        .filter(|leaf| leaf.starts_with("spec.") && !leaf.contains("Template.metadata."))
+        .map(|leaf| in_table(leaf))
+        .filter(|leaf| !known.contains(leaf.as_str()))
+        .filter(|leaf| {
+            let row = covering_row(leaf).and_then(row);
+            // Whole volumes and sources have one row; the owner of a file in them is newer.
+            let whole = leaf.ends_with("ser") || leaf.starts_with("spec.ephemeralContainers[]");
+            !whole && row.is_none_or(|row| row.verdict().0 != Verdict::Differs)
+        })
+        .collect();
+    assert!(
+        unknown.is_empty(),
+        "newer than Kubernetes 1.36, and not said to differ: {unknown:#?}"
     );
 }
