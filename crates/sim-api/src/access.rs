@@ -1,14 +1,14 @@
 //! Who a token is, and who may do what: the tables that tests and the command line fill.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
-use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::{base64, user::User};
 
-/// The audience of tokens that are for the server itself.
+/// Who issues tokens of service accounts, and the audience of those that are for the server itself, unless the
+/// settings say otherwise.
 pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 
 /// A statement on who may do what; the first that fits counts.
@@ -109,18 +109,9 @@ impl Access {
         said.unwrap_or_else(|| user.is_in("system:masters"))
     }
 
-    /// The user and audiences of a token, if it is good now.
-    pub(crate) fn user_of(&self, token: &str, now: Timestamp) -> Option<(User, Vec<String>)> {
-        if let Some(user) = self.tokens.get(token) {
-            return Some((user.clone(), vec![AUDIENCE.to_owned()]));
-        }
-        let claims = self.claims(token)?;
-        if claims["exp"].as_i64()? <= now.as_second() {
-            return None;
-        }
-        let audiences = crate::meta::entries(&claims, "/aud").iter();
-        let audiences = audiences.filter_map(|one| one.as_str().map(str::to_owned));
-        Some((service_account(&claims), audiences.collect()))
+    /// The user of a token that was added; it is for this server only.
+    pub(crate) fn known_user(&self, token: &str) -> Option<&User> {
+        self.tokens.get(token)
     }
 
     /// A token of a service account, in the form of a JWT.
@@ -142,7 +133,8 @@ impl Access {
         base64::encode_url(&digest)
     }
 
-    fn claims(&self, token: &str) -> Option<Value> {
+    /// What a token says that this server signed.
+    pub(crate) fn claims(&self, token: &str) -> Option<Value> {
         let (signed, signature) = token.rsplit_once('.')?;
         if self.signature(signed) != signature {
             return None;
@@ -152,78 +144,21 @@ impl Access {
     }
 }
 
-/// What a token of a service account says; `bound` is the object it lives with, if any.
-pub(crate) fn claims(
-    account: &Value,
-    audiences: &[String],
-    bound: Option<&Value>,
-    now: Timestamp,
-    lifetime: Duration,
-) -> Value {
-    let (namespace, name) = (crate::meta::namespace(account), crate::meta::name(account));
-    let reference = |object: &Value| json!({ "name": crate::meta::name(object), "uid": crate::meta::uid(object) });
-    let mut kubernetes = json!({ "namespace": namespace, "serviceaccount": reference(account) });
-    if let Some(object) = bound {
-        let key = match crate::meta::text(object, "/kind") {
-            "Secret" => "secret",
-            "Node" => "node",
-            _ => "pod",
-        };
-        kubernetes[key] = reference(object);
-    }
-    let lifetime = i64::try_from(lifetime.as_secs()).unwrap_or(i64::MAX);
-    json!({
-        "iss": AUDIENCE,
-        "sub": format!("system:serviceaccount:{namespace}:{name}"),
-        "aud": audiences,
-        "iat": now.as_second(),
-        "nbf": now.as_second(),
-        "exp": now.as_second().saturating_add(lifetime),
-        "kubernetes.io": kubernetes,
-    })
-}
-
-fn service_account(claims: &Value) -> User {
-    let about = &claims["kubernetes.io"];
-    let namespace = crate::meta::text(about, "/namespace");
-    let mut user = User::new(
-        crate::meta::text(claims, "/sub"),
-        &[
-            "system:serviceaccounts",
-            &format!("system:serviceaccounts:{namespace}"),
-        ],
-    );
-    user.uid = crate::meta::text(about, "/serviceaccount/uid").to_owned();
-    for (key, place) in [("pod-name", "/pod/name"), ("pod-uid", "/pod/uid")] {
-        let value = crate::meta::text(about, place);
-        if !value.is_empty() {
-            let key = format!("authentication.kubernetes.io/{key}");
-            user.extra.insert(key, vec![value.to_owned()]);
-        }
-    }
-    user.authenticated()
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn tokens_of_service_accounts_are_good_until_they_run_out_or_are_changed() {
+    fn a_signed_token_is_read_again_unless_it_was_changed() {
         let access = Access::new(1);
-        let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-        let account = json!({ "metadata": { "namespace": "a", "name": "web", "uid": "u" } });
-        let pod = json!({ "kind": "Pod", "metadata": { "name": "p", "uid": "v" } });
-        let hour = Duration::from_secs(3600);
-        let claims = claims(&account, &["x".to_owned()], Some(&pod), now, hour);
+        let claims = json!({ "sub": "a", "aud": ["x"] });
         let token = access.issue(&claims);
-        let (user, audiences) = access.user_of(&token, now).unwrap();
-        assert_eq!(user.name, "system:serviceaccount:a:web");
-        assert_eq!(audiences, ["x"]);
-        assert_eq!(user.extra["authentication.kubernetes.io/pod-uid"], ["v"]);
-        assert!(access.user_of(&token, now + hour).is_none());
-        assert!(access.user_of(&token.replace('.', ".A"), now).is_none());
-        assert!(Access::new(2).user_of(&token, now).is_none());
+        assert_eq!(access.claims(&token), Some(claims));
+        assert_eq!(access.claims(&token.replace('.', ".A")), None);
+        assert_eq!(Access::new(2).claims(&token), None);
+        assert_eq!(access.claims("a.b"), None);
     }
 
     #[test]

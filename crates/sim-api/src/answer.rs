@@ -11,9 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::{
-    Fault, RequestRecord, StatusError,
-    access::AUDIENCE,
-    discovery, event_form,
+    Fault, RequestRecord, StatusError, authentication, discovery, event_form,
     fault::nulls,
     meta, node_authorizer, node_proxy,
     oracle::written_null,
@@ -369,12 +367,14 @@ fn header(parts: &Parts, name: header::HeaderName) -> &str {
 fn user(shared: &Shared, client: &Client, parts: &Parts) -> Result<User, StatusError> {
     let bearer = header(parts, header::AUTHORIZATION).split_once(' ');
     if let Some((_, token)) = bearer.filter(|(kind, _)| kind.eq_ignore_ascii_case("bearer")) {
-        let found = shared.access().user_of(token.trim(), shared.clock.now());
-        // A token for others is none here.
-        let found = found.filter(|(_, audiences)| audiences.iter().any(|one| one == AUDIENCE));
-        return found
-            .map(|(user, _)| user)
-            .ok_or_else(StatusError::unauthorized);
+        let audiences = shared.config().audiences;
+        return match authentication::of_token(shared, token.trim(), &audiences) {
+            Ok(found) => Ok(found.user),
+            Err(why) => {
+                tracing::debug!(why, "a token is refused");
+                Err(StatusError::unauthorized())
+            }
+        };
     }
     if let Some(user) = &client.certified {
         return Ok(user.clone());

@@ -4,6 +4,8 @@ use std::{net::SocketAddr, time::Duration};
 
 use jiff::Timestamp;
 
+use crate::access::AUDIENCE;
+
 /// Who signs off certificate requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Approval {
@@ -31,6 +33,11 @@ pub struct SimApiConfig {
     pub start: Option<Timestamp>,
     /// Refuse who does not prove who they are. Otherwise they are administrators.
     pub authenticate: bool,
+    /// The audiences of tokens that are for this server (`--api-audiences`).
+    pub audiences: Vec<String>,
+    /// The longest life of a service account's token (`--service-account-max-token-expiration`); one that is asked for
+    /// longer is cut.
+    pub longest_token: Option<Duration>,
     /// Nodes may only change what is theirs.
     pub node_restriction: bool,
     /// Nodes may only read their own object, their pods, and what these name.
@@ -74,6 +81,8 @@ impl Default for SimApiConfig {
             seed: 1,
             start: None,
             authenticate: false,
+            audiences: vec![AUDIENCE.to_owned()],
+            longest_token: None,
             node_restriction: true,
             node_authorization: false,
             relations_after: Duration::ZERO,

@@ -20,6 +20,7 @@
 
 mod access;
 mod answer;
+mod authentication;
 mod authority;
 mod base64;
 mod clock;
@@ -46,6 +47,7 @@ mod route;
 mod scheduler;
 mod selection;
 mod serve;
+mod service_account;
 mod sim_api;
 mod state;
 mod status_error;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{StatusError, access::AUDIENCE, meta, request::Request, state::Shared, user::User};
+use crate::{StatusError, authentication, meta, request::Request, state::Shared, user::User};
 
 /// Answers a review.
 pub(crate) fn create(
@@ -15,7 +15,7 @@ pub(crate) fn create(
     review["kind"] = kind.kind.into();
     review["metadata"] = json!({});
     review["status"] = match kind.plural {
-        "tokenreviews" => token(shared, &review),
+        "tokenreviews" => token(shared, &review)?,
         "selfsubjectaccessreviews" => access(shared, &request.user, &review),
         _ => {
             let user = asked_user(&review);
@@ -29,23 +29,27 @@ pub(crate) fn create(
     Ok(review)
 }
 
-fn token(shared: &Shared, review: &Value) -> Value {
+fn token(shared: &Shared, review: &Value) -> Result<Value, StatusError> {
     let token = meta::text(review, "/spec/token");
-    let asked = meta::entries(review, "/spec/audiences");
-    let own = [json!(AUDIENCE)];
-    let asked = if asked.is_empty() { &own } else { asked };
-    let found = shared.access().user_of(token, shared.clock.now());
-    let Some((user, audiences)) = found else {
-        return json!({ "user": {}, "error": "[invalid bearer token, token lookup failed]" });
-    };
-    let meant: Vec<&Value> = asked
-        .iter()
-        .filter(|one| audiences.iter().any(|found| *one == found))
-        .collect();
-    if meant.is_empty() {
-        return json!({ "user": {}, "error": "token audiences do not match" });
+    if token.is_empty() {
+        let message = "token is required for TokenReview in authentication";
+        return Err(StatusError::bad_request(message));
     }
-    json!({ "authenticated": true, "user": user.to_json(), "audiences": meant })
+    let asked = meta::entries(review, "/spec/audiences").iter();
+    let mut asked: Vec<String> = asked
+        .filter_map(|one| one.as_str().map(str::to_owned))
+        .collect();
+    if asked.is_empty() {
+        asked = shared.config().audiences;
+    }
+    Ok(match authentication::of_token(shared, token, &asked) {
+        Ok(found) => json!({
+            "authenticated": true,
+            "user": found.user.to_json(),
+            "audiences": found.audiences,
+        }),
+        Err(why) => json!({ "user": {}, "error": why }),
+    })
 }
 
 fn asked_user(review: &Value) -> User {

@@ -9,6 +9,7 @@ mod logs;
 mod reviews;
 mod rules;
 mod storm;
+mod tokens;
 mod watching;
 mod writing;
 

@@ -1,65 +1,93 @@
-//! Tokens of service accounts. Source of checks and texts: upstream's TokenREST.
-
-use std::time::Duration;
+//! Tokens of service accounts. Source of checks, their order and texts: upstream's `TokenREST`, and for nodes the
+//! admission plugin NodeRestriction.
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::{
-    Kind, StatusError,
-    access::{AUDIENCE, claims},
-    clock, meta,
-    request::Request,
-    state::Shared,
-    status_error::FieldError,
-    store::Store,
+    Kind, StatusError, clock, meta, request::Request, service_account::TokenSpec, state::Shared,
+    status_error::FieldError, store::Store,
 };
 
-/// The shortest life a token can be asked for, and the one it gets if none is asked for.
+/// Seconds: the shortest life a token can be asked for, the longest, and the one it gets if none is asked for.
 const SHORTEST: i64 = 600;
+const LONGEST: i64 = 1 << 32;
 const USUAL: i64 = 3600;
+
+/// A token of a pod that is asked for with this life is good for a year: it is what pods get by themselves, and not
+/// all programs read it again. After the life that was asked for, its use is counted.
+const EXTENDED: i64 = 3607;
+const YEAR: i64 = 365 * 24 * 3600;
+
+/// The request as errors name it.
+const TOKEN_REQUEST: Kind = Kind {
+    group: "authentication.k8s.io",
+    version: "v1",
+    plural: "TokenRequest",
+    singular: "tokenrequest",
+    kind: "TokenRequest",
+    short_names: &[],
+    namespaced: true,
+    subresources: &[],
+    fields: &[],
+    storage: "",
+    is_review: false,
+    creates_on_update: false,
+};
 
 pub(super) fn create(shared: &Shared, request: &Request) -> Result<Value, StatusError> {
     let mut wanted = request.object("authentication.k8s.io/v1", "TokenRequest")?;
     let (kind, target) = (request.kind(), &request.target);
     let (namespace, name) = (target.namespace(), target.name());
-    let (account, bound) = shared.with_store(|store| {
+    let config = shared.config();
+    check_place(&wanted, "name", name, name)?;
+    check_place(&wanted, "namespace", namespace, name)?;
+    let audiences = meta::entries(&wanted, "/spec/audiences").iter();
+    let mut audiences: Vec<String> = audiences
+        .filter_map(|one| one.as_str().map(str::to_owned))
+        .collect();
+    if let Some(node) = request.user.node_name().filter(|_| config.node_restriction) {
+        let place = (kind, namespace, name);
+        shared.with_store(|store| check_node(store, place, &wanted, node))?;
+    }
+    if audiences.is_empty() {
+        audiences.clone_from(&config.audiences);
+    }
+    let mut seconds = meta::number(&wanted, "/spec/expirationSeconds").unwrap_or(USUAL);
+    let (account, bound, node) = shared.with_store(|store| {
         let account = store.get("serviceaccounts", namespace, name).cloned();
         let account = account.ok_or_else(|| StatusError::not_found(kind, name))?;
+        check_uid(&wanted, &account)?;
+        check_life(seconds)?;
         let bound = match wanted.pointer("/spec/boundObjectRef") {
             Some(reference) if !reference.is_null() => {
                 Some(bound_object(store, reference, namespace, name)?)
             }
             _ => None,
         };
-        Ok::<_, StatusError>((account, bound))
+        let node = bound.as_ref().and_then(|bound| node_of(store, bound));
+        Ok::<_, StatusError>((account, bound, node))
     })?;
-    let seconds = meta::number(&wanted, "/spec/expirationSeconds").unwrap_or(USUAL);
-    if seconds < SHORTEST {
-        let cause = FieldError::invalid(
-            "spec.expirationSeconds",
-            &seconds.into(),
-            "may not specify a duration less than 10 minutes",
-        );
-        let mut error = StatusError::invalid(kind, "", vec![cause]);
-        error.message =
-            error
-                .message
-                .replacen("ServiceAccount", "TokenRequest.authentication.k8s.io", 1);
-        return Err(error);
+    let longest = config.longest_token.map(|longest| longest.as_secs());
+    if let Some(longest) = longest.and_then(|longest| i64::try_from(longest).ok()) {
+        seconds = seconds.min(longest);
     }
-    let audiences = meta::entries(&wanted, "/spec/audiences");
-    let mut audiences: Vec<String> = audiences
-        .iter()
-        .filter_map(|one| one.as_str().map(str::to_owned))
-        .collect();
-    if audiences.is_empty() {
-        audiences.push(AUDIENCE.to_owned());
-    }
+    let is_of_pod = bound.as_ref().is_some_and(|bound| bound["kind"] == "Pod");
+    let is_own = audiences.iter().all(|one| config.audiences.contains(one));
+    let is_extended = is_of_pod && is_own && seconds == EXTENDED;
     let now = shared.clock.now();
-    let lifetime = Duration::from_secs(seconds.unsigned_abs());
-    let claims = claims(&account, &audiences, bound.as_ref(), now, lifetime);
-    let token = shared.access().issue(&claims);
+    let id = shared.dice().uid();
+    let token = TokenSpec {
+        account: &account,
+        audiences: &audiences,
+        bound: bound.as_ref(),
+        node,
+        now,
+        seconds: if is_extended { YEAR } else { seconds },
+        warn_after: is_extended.then_some(seconds),
+        id,
+    };
+    let token = shared.access().issue(&token.claims());
     wanted["apiVersion"] = "authentication.k8s.io/v1".into();
     wanted["kind"] = "TokenRequest".into();
     wanted["metadata"] = json!({
@@ -77,6 +105,104 @@ pub(super) fn create(shared: &Shared, request: &Request) -> Result<Value, Status
     Ok(wanted)
 }
 
+/// Name and namespace in the body are those of the path, if they are there.
+fn check_place(wanted: &Value, key: &str, expected: &str, name: &str) -> Result<(), StatusError> {
+    let found = meta::text(&wanted["metadata"], &format!("/{key}"));
+    if found.is_empty() || found == expected {
+        return Ok(());
+    }
+    let why = format!("must match the service account {key} if specified");
+    let cause = FieldError::invalid(format!("metadata.{key}"), &found.into(), &why);
+    Err(StatusError::invalid(&TOKEN_REQUEST, name, vec![cause]))
+}
+
+fn check_uid(wanted: &Value, account: &Value) -> Result<(), StatusError> {
+    let (asked, found) = (meta::uid(wanted), meta::uid(account));
+    if asked.is_empty() || asked == found {
+        return Ok(());
+    }
+    let why = format!(
+        "the UID in the token request ({asked}) does not match the UID of the service account ({found})"
+    );
+    let name = meta::name(account);
+    Err(StatusError::conflict(&TOKEN_REQUEST, name, &why))
+}
+
+fn check_life(seconds: i64) -> Result<(), StatusError> {
+    let why = match seconds {
+        ..SHORTEST => "may not specify a duration less than 10 minutes",
+        SHORTEST..=LONGEST => return Ok(()),
+        _ => "may not specify a duration larger than 2^32 seconds",
+    };
+    let cause = FieldError::invalid("spec.expirationSeconds", &seconds.into(), why);
+    Err(StatusError::invalid(&TOKEN_REQUEST, "", vec![cause]))
+}
+
+/// A node gets tokens for pods that run on it, and for audiences that these pods name.
+fn check_node(
+    store: &Store,
+    (kind, namespace, account): (&Kind, &str, &str),
+    wanted: &Value,
+    node: &str,
+) -> Result<(), StatusError> {
+    let refused = |why: &str| Err(StatusError::forbidden(kind, account, why));
+    let text = |key: &str| meta::text(wanted, &format!("/spec/boundObjectRef/{key}"));
+    if text("apiVersion") != "v1" || text("kind") != "Pod" || text("name").is_empty() {
+        return refused("node requested token not bound to a pod");
+    }
+    if text("uid").is_empty() {
+        return refused("node requested token with a pod binding without a uid");
+    }
+    let pods = Kind::of("pods").expect("it is in the table");
+    let pod = store.get("pods", namespace, text("name"));
+    let pod = pod.ok_or_else(|| StatusError::not_found(pods, text("name")))?;
+    if text("uid") != meta::uid(pod) {
+        return refused(&other_uid(text("uid")));
+    }
+    if meta::text(pod, "/spec/nodeName") != node {
+        return refused("node requested token bound to a pod scheduled on a different node");
+    }
+    let audience = match meta::entries(wanted, "/spec/audiences") {
+        [] => "",
+        [only] => meta::text(only, ""),
+        _ => return refused("node may only request 0 or 1 audiences"),
+    };
+    if names_audience(store, pod, audience) {
+        return Ok(());
+    }
+    refused(&format!(
+        "audience {audience:?} not found in pod spec volume, system:node:{node} is not authorized to request \
+         tokens for this audience"
+    ))
+}
+
+/// Whether a volume of the pod is for that audience: by itself, or by the driver that it uses.
+fn names_audience(store: &Store, pod: &Value, audience: &str) -> bool {
+    let has = |entries: &[Value], place: &str| {
+        let mut entries = entries.iter();
+        entries.any(|entry| {
+            let of = entry.pointer(place);
+            of.is_some_and(|of| meta::text(of, "/audience") == audience)
+        })
+    };
+    meta::entries(pod, "/spec/volumes").iter().any(|volume| {
+        let driver = meta::text(volume, "/csi/driver");
+        let driver = store.get("csidrivers", "", driver);
+        let requests = driver.map_or(&[] as &[_], |driver| {
+            meta::entries(driver, "/spec/tokenRequests")
+        });
+        let sources = meta::entries(volume, "/projected/sources");
+        has(sources, "/serviceAccountToken") || has(requests, "")
+    })
+}
+
+fn other_uid(asked: &str) -> String {
+    format!(
+        "the UID in the bound object reference ({asked}) does not match the UID in record. The object \
+         might have been deleted and then recreated"
+    )
+}
+
 fn bound_object(
     store: &Store,
     reference: &Value,
@@ -84,13 +210,16 @@ fn bound_object(
     account: &str,
 ) -> Result<Value, StatusError> {
     let name = meta::text(reference, "/name");
-    let (plural, namespace) = match meta::text(reference, "/kind") {
-        "Pod" => ("pods", namespace),
-        "Secret" => ("secrets", namespace),
-        "Node" => ("nodes", ""),
-        other => {
-            let message = format!("cannot bind token to object of type /v1, Kind={other}");
-            return Err(StatusError::bad_request(message));
+    let api_version = meta::text(reference, "/apiVersion");
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let (plural, namespace) = match (group, meta::text(reference, "/kind")) {
+        ("", "Pod") => ("pods", namespace),
+        ("", "Secret") => ("secrets", namespace),
+        ("", "Node") => ("nodes", ""),
+        (_, kind) => {
+            return Err(StatusError::bad_request(format!(
+                "cannot bind token to object of type {group}/{version}, Kind={kind}"
+            )));
         }
     };
     let kind = Kind::of(plural).expect("these are in the table");
@@ -104,11 +233,22 @@ fn bound_object(
     }
     let uid = meta::text(reference, "/uid");
     if !uid.is_empty() && uid != meta::uid(found) {
-        let why = format!(
-            "the UID in the bound object reference ({uid}) does not match the UID in record. The \
-             object might have been deleted and then recreated"
-        );
-        return Err(StatusError::conflict(kind, name, &why));
+        // Here the API server names the kind, not the plural.
+        let named = Kind {
+            plural: kind.kind,
+            ..*kind
+        };
+        return Err(StatusError::conflict(&named, name, &other_uid(uid)));
     }
     Ok(Value::clone(found))
+}
+
+/// The node of a pod; of one that is not there only the name is known.
+fn node_of(store: &Store, pod: &Value) -> Option<Value> {
+    let name = meta::text(pod, "/spec/nodeName");
+    if name.is_empty() || pod["kind"] != "Pod" {
+        return None;
+    }
+    let found = store.get("nodes", "", name).map(|node| Value::clone(node));
+    Some(found.unwrap_or_else(|| json!({ "metadata": { "name": name } })))
 }

@@ -40,11 +40,11 @@ async fn a_service_account_s_token_is_known_until_it_runs_out() {
     let own = own["status"]["token"].as_str().unwrap();
     let mut right = TestClient::new(&api).await.with_token(own);
     assert_eq!(right.get(PODS).await.0, 200);
-    tokio::time::advance(std::time::Duration::from_secs(601)).await;
+    tokio::time::advance(std::time::Duration::from_secs(662)).await;
     let (_, answer) = client.post(TOKEN_REVIEWS, &review).await;
     assert!(
         answer["status"].get("authenticated").is_none(),
-        "it has run out"
+        "it has run out, and the leeway is over"
     );
     let (code, _) = client.post(TOKENS, &bound(&json!("other"))).await;
     assert_eq!(code, 409);
