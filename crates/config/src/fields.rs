@@ -208,8 +208,10 @@ section! {
         cpu_cfs_quota_period: Duration = Duration::from_millis(100), "cpuCFSQuotaPeriod", Counts, Works;
         /// How many images the node's status lists; -1 means all.
         node_status_max_images: i32 = 50, "nodeStatusMaxImages", Counts, Cluster;
-        /// How many files the agent may have open.
-        max_open_files: i64 = 1_000_000, "maxOpenFiles", Unset, Differs("the limit of the service or shell that started the agent holds");
+        /// How many files the agent may have open, at least 256 and at most what the kernel allows
+        /// (`fs.nr_open`). Containers and everything else that it starts keep the limits that the
+        /// agent was started with.
+        max_open_files: i64 = 1_000_000, "maxOpenFiles", Unset, Works;
         /// Content type of requests to the API server.
         content_type: String = "application/vnd.kubernetes.protobuf".to_owned(), "contentType", Unset, Differs("requests are JSON, whatever stands here");
         /// Requests per second to the API server.

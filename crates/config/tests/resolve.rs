@@ -290,14 +290,14 @@ fn what_has_no_effect_yet_is_said() {
         &[
             "--runtime-cgroups=/x",
             "--pod-infra-container-image=pause",
-            "--max-open-files=3",
+            "--kube-api-content-type=a",
         ],
     );
     let warnings: Vec<String> = resolved.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(
         warnings,
         [
-            "--max-open-files: has no effect: the limit of the service or shell that started the agent holds",
+            "--kube-api-content-type: has no effect: requests are JSON, whatever stands here",
             "/etc/kubelet.yaml:9: evictionHard: works in part: the pressure conditions of a node of a cluster \
              follow it, and no pod is evicted yet",
             "/etc/kubelet.yaml:3: containerLogMaxFiles: has no effect yet",

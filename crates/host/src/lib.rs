@@ -9,6 +9,7 @@
 //! - [`systemd`]: scopes, for the cgroup driver of that name.
 //! - [`lock`]: one process for one folder. [`net_lock`]: one for one name in a network namespace.
 //! - [`suspend`]: how long the machine slept.
+//! - [`open_files`]: how many this process may open, and what it starts.
 //! - [`process_group`]: ends a program with what it started. [`init_process`]: a descriptor for the
 //!   init process of a container. [`inotify`]: what happened to files.
 //! - [`usage`]: how much of memory, disks and processes is in use. [`address`]: IP addresses.
@@ -31,6 +32,7 @@ pub mod net_lock;
 pub mod netlink;
 pub mod netns;
 pub mod nft;
+pub mod open_files;
 pub mod process_group;
 pub mod suspend;
 pub mod systemd;

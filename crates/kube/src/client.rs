@@ -110,8 +110,13 @@ impl Client {
     pub fn new(config: ClientConfig, options: ClientOptions) -> Result<Self, ClientError> {
         let clock = Arc::clone(&options.clock);
         let unread = UnreadObjects::new(Arc::clone(&options.clock));
-        let credentials = Credentials::new(config.credential.clone(), &config.identity, clock)
-            .map_err(ClientError::Credentials)?;
+        let credentials = Credentials::new(
+            config.credential.clone(),
+            &config.identity,
+            clock,
+            options.before_plugin,
+        )
+        .map_err(ClientError::Credentials)?;
         let server = config.server.to_string();
         let transport = Transport::new(config, credentials.identity().clone()).map_err(
             |error: SetupError| ClientError::Setup {

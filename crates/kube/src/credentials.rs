@@ -5,6 +5,7 @@ mod exec;
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
+    process::Command,
     time::Duration,
 };
 
@@ -68,6 +69,7 @@ pub(crate) struct Credentials {
     files: Option<(PathBuf, PathBuf)>,
     identity: ClientIdentity,
     clock: WallClock,
+    before_plugin: fn(&mut Command),
     /// Locked while credentials are fetched: one does it, and all wait for it.
     state: Mutex<State>,
 }
@@ -94,6 +96,7 @@ impl Credentials {
         credential: Credential,
         source: &IdentitySource,
         clock: WallClock,
+        before_plugin: fn(&mut Command),
     ) -> Result<Self, CredentialError> {
         let mut state = State {
             header: fixed_header(&credential)?,
@@ -120,6 +123,7 @@ impl Credentials {
             files,
             identity,
             clock,
+            before_plugin,
             state: Mutex::new(state),
         })
     }
@@ -234,7 +238,7 @@ impl Credentials {
         {
             return Err(error.clone());
         }
-        let start = || tokio::spawn(exec::run(plugin.clone()));
+        let start = || tokio::spawn(exec::run(plugin.clone(), self.before_plugin));
         let joined = state.running.get_or_insert_with(start).await;
         state.running = None;
         let printed = joined.unwrap_or_else(|error| Err(error.to_string()));

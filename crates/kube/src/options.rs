@@ -1,6 +1,6 @@
 //! How a client behaves, whatever server it talks to.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, process::Command, sync::Arc, time::Duration};
 
 use crate::{
     clock::{self, WallClock},
@@ -26,6 +26,8 @@ pub struct ClientOptions {
     pub clock: WallClock,
     /// Begin of the sequence that varies delays; random by default.
     pub seed: u64,
+    /// Is given each credential plugin before it is started, to undo what is for this process alone.
+    pub before_plugin: fn(&mut Command),
 }
 
 impl Default for ClientOptions {
@@ -38,6 +40,7 @@ impl Default for ClientOptions {
             observer: Arc::new(IgnoreRequests),
             clock: clock::system(),
             seed: crate::jitter::random_seed(),
+            before_plugin: |_| (),
         }
     }
 }

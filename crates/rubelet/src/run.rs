@@ -103,6 +103,7 @@ fn start(flags: &Flags, as_kubelet: bool) -> anyhow::Result<()> {
             "containerRuntimeEndpoint is empty: uses the kubelet's default; write \"embedded\" for the runtime inside"
         );
     }
+    node::allow_open_files(resolved.config.max_open_files);
     let threads = threads()?;
     let result = threads.block_on(serve(flags, resolved));
     threads.shutdown_timeout(Duration::from_secs(2));

@@ -10,6 +10,7 @@ use std::{
     thread,
 };
 
+use rubelet_host::open_files::limit_as_before;
 use rubelet_runtime_plan::profile::{APPARMOR_DEFAULT, apparmor_default_text};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -172,7 +173,8 @@ fn load(root: &Path) -> Result<(), String> {
 
 fn run(parser: &PathBuf) -> Result<(), String> {
     let text = |error: io::Error| error.to_string();
-    let mut child = Command::new(parser)
+    let mut command = Command::new(parser);
+    let mut child = limit_as_before(&mut command)
         .args(["--replace", "--skip-cache", "--quiet"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

@@ -14,6 +14,7 @@ use std::{
 
 use rubelet_base::cgroup::CgroupPath;
 use rubelet_container::LaunchError;
+use rubelet_host::open_files::limit_as_before;
 use rustix::{
     fs::{Mode, OFlags},
     net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType},
@@ -127,6 +128,8 @@ pub fn spawn(options: SpawnOptions<'_>) -> Result<Spawned, SpawnError> {
     if let Some(cgroup) = options.cgroup {
         command.arg("--cgroup").arg(cgroup.as_str());
     }
+    // Containers, runtimes and commands inherit them from here.
+    limit_as_before(&mut command);
     let child = command.spawn().map_err(|source| SpawnError::Execute {
         executable: options.executable.to_owned(),
         source,

@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use rubelet_host::process_group;
+use rubelet_host::{open_files::limit_as_before, process_group};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::Value;
 use tokio::{
@@ -73,6 +73,7 @@ impl Run<'_> {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
+        limit_as_before(&mut command);
         // Starting a process blocks until it runs.
         let started = tokio::task::spawn_blocking(move || Running::start(&mut command))
             .await

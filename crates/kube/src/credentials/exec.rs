@@ -32,7 +32,10 @@ const MAX_OUTPUT: u64 = 1024 * 1024;
 const MAX_COMPLAINT: u64 = 1024;
 
 /// Runs the plugin. The error says what is wrong, without the plugin's name.
-pub(super) async fn run(plugin: ExecPlugin) -> Result<Printed, String> {
+pub(super) async fn run(
+    plugin: ExecPlugin,
+    before: fn(&mut std::process::Command),
+) -> Result<Printed, String> {
     let mut command = Command::new(&plugin.command);
     command
         .args(&plugin.args)
@@ -42,6 +45,7 @@ pub(super) async fn run(plugin: ExecPlugin) -> Result<Printed, String> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
+    before(command.as_std_mut());
     let mut child = command
         .spawn()
         .map_err(|error| not_started(&plugin, &error))?;

@@ -142,6 +142,9 @@ impl Plugin {
         let now = Arc::clone(&self.now);
         let options = ClientOptions {
             clock: Arc::new(move || Timestamp::from_second(now.load(Ordering::Relaxed)).unwrap()),
+            before_plugin: |command| {
+                command.env("BEFORE", "1");
+            },
             ..ClientOptions::default()
         };
         Client::new(config, options).unwrap()
@@ -153,7 +156,7 @@ const PRINT: &str = r#"printf '{"kind":"ExecCredential","apiVersion":"client.aut
 #[tokio::test]
 async fn a_plugin_runs_once_and_again_when_its_token_expires() {
     let plugin = Plugin::new(&format!(
-        "[ \"$1\" = arg ] || exit 1\necho \"$KUBERNETES_EXEC_INFO\" > info\n{PRINT}"
+        "[ \"$1$BEFORE\" = arg1 ] || exit 1\necho \"$KUBERNETES_EXEC_INFO\" > info\n{PRINT}"
     ));
     let server = server(|| "abc".to_owned());
     let client = plugin.client(&server);

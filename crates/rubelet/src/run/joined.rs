@@ -33,6 +33,7 @@ use rubelet_cluster::{
 };
 use rubelet_config::{Flags, Resolved};
 use rubelet_cri::{ImageService, RuntimeService};
+use rubelet_host::open_files::limit_as_before;
 use rubelet_kube::{
     Client, ClientOptions, UnreadObjects,
     certificates::{ClientCertificate, ClientSetup, Hooks, Notice},
@@ -116,6 +117,9 @@ impl Cluster {
             .context("--bootstrap-kubeconfig needs --kubeconfig, the file to write")?;
         let wall = clock.clone();
         let options = ClientOptions {
+            before_plugin: |command| {
+                limit_as_before(command);
+            },
             qps: rate(config.kube_api_qps),
             burst: u32::try_from(config.kube_api_burst).unwrap_or(0),
             observer: Arc::new(CountRequests::new(Arc::clone(metrics))),

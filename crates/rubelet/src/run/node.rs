@@ -71,6 +71,15 @@ pub(super) fn set_oom_score(score: i32) {
     }
 }
 
+/// Has this process open so many files: `maxOpenFiles`, as a kubelet does at its start. What it starts
+/// gets the limits that it was started with.
+pub(super) fn allow_open_files(most: i64) {
+    let most = u64::try_from(most).unwrap_or_default();
+    if let Some(problem) = rubelet_host::open_files::allow(most) {
+        warn!("maxOpenFiles: {problem}");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,6 +8,7 @@ use std::{
 
 use rubelet_host::{
     CgroupLayout,
+    open_files::limit_as_before,
     systemd::{Scope, Systemd},
 };
 use rubelet_oci::LinuxResources;
@@ -42,7 +43,7 @@ pub(super) async fn start(
     // systemd may take its time, which is nobody else's.
     unbounded(move || {
         let systemd = systemd()?;
-        let holder = command
+        let holder = limit_as_before(&mut command)
             .args(["shim", "--hold"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())

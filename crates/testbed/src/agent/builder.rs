@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -114,6 +115,22 @@ impl AgentBuilder {
     pub fn program(mut self, path: impl Into<PathBuf>) -> Self {
         self.program = Some(path.into());
         self
+    }
+
+    /// Starts the agent with this soft limit of open files.
+    ///
+    /// # Errors
+    /// When there is no program to test, or a file can't be written.
+    pub fn started_with_open_files(mut self, soft: u32) -> Result<Self> {
+        let program = self.program.take().map_or_else(binary, Ok)?;
+        let path = self.scratch.dir().join("limited");
+        let text = format!(
+            "#!/bin/sh\nulimit -Sn {soft}\nexec '{}' \"$@\"\n",
+            program.display()
+        );
+        std::fs::write(&path, text)?;
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755))?;
+        Ok(self.program(path))
     }
 
     /// Puts a manifest into the folder before the agent is started.

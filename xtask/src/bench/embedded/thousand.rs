@@ -8,11 +8,15 @@ use super::super::{Request, progress};
 use super::{agent_with, surroundings};
 
 const PODS: usize = 1000;
+/// What services and shells usually have: fewer files than such an agent opens.
+const SOFT_LIMIT: u32 = 1024;
 
 /// Measures `embedded_start_1000_s`.
 pub(in super::super) fn measure(request: &Request<'_>, results: &mut Results) -> Result<()> {
     let embedded = surroundings(request)?.with_wide_subnet()?;
-    let builder = agent_with(request, &embedded, PODS).config("maxPods", PODS + 10);
+    let builder = agent_with(request, &embedded, PODS)
+        .config("maxPods", PODS + 10)
+        .started_with_open_files(SOFT_LIMIT)?;
     progress("start 1000 pods on the embedded runtime");
     let agent = builder.start()?;
     let took = until_so_many_ready(&agent, PODS)?;

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, path::Path, process::Stdio, time::Duration};
 
 use rubelet_base::duration::parse_go;
 use rubelet_config::CredentialProvider;
+use rubelet_host::open_files::limit_as_before;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::{
@@ -79,13 +80,16 @@ pub(super) async fn run(
     program: &Path,
     image: &str,
 ) -> Result<Answer, String> {
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(&provider.args)
         .envs(provider.env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .kill_on_drop(true)
+        .kill_on_drop(true);
+    limit_as_before(command.as_std_mut());
+    let mut child = command
         .spawn()
         .map_err(|error| format!("it can't be started: {error}"))?;
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());

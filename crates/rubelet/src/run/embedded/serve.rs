@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
 use super::{bind, bound_logs, serve_cri, settings, start};
-use crate::run::{complain, load, logging, notify, threads};
+use crate::run::{complain, load, logging, node, notify, threads};
 
 /// Serves the runtime until a signal. Exit codes: 0 stopped by a signal, 1 failed, 2 wrong flags.
 pub(crate) fn main(listen: Option<&str>, args: &[String]) -> ExitCode {
@@ -77,6 +77,7 @@ fn run(listen: Option<String>, flags: &Flags) -> anyhow::Result<()> {
     for warning in &resolved.warnings {
         warn!("{warning}");
     }
+    node::allow_open_files(resolved.config.max_open_files);
     let driver = &resolved.config.cgroup_driver;
     let mut settings = settings(&resolved.rubelet.runtime, driver)?;
     bound_logs(&mut settings, &resolved)?;
