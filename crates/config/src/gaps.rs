@@ -95,7 +95,7 @@ pub(crate) const GAPS: &[Gap] = &[
         |config| !config.enable_debugging_handlers,
     ),
     gap(
-        "/stats/summary, /metrics/resource and /metrics/cadvisor",
+        "/stats/summary, /metrics/resource, /metrics/cadvisor and some numbers of /metrics",
         &["volumeStatsAggPeriod"],
         &["KubeletPSI"],
         never,

@@ -178,6 +178,30 @@ fn the_text_is_well_formed_and_every_name_is_documented() {
 }
 
 #[test]
+fn what_docs_parity_says_of_a_name_is_so() {
+    use rubelet_base::parity::{MISSING_METRICS, SAME_METRICS};
+    let document = include_str!("../../../../docs/metrics.md");
+    // Those of the prober stand on a page of their own.
+    let documented = |name: &str| document.contains(&format!("`{name}"));
+    for name in SAME_METRICS {
+        assert!(documented(name), "{name}");
+    }
+    let kubelets = all_names();
+    for line in kubelets.lines() {
+        let name = line
+            .strip_prefix("# TYPE ")
+            .and_then(|line| line.split(' ').next());
+        let Some(name) = name.filter(|name| !name.starts_with("rubelet_")) else {
+            continue;
+        };
+        assert!(SAME_METRICS.contains(&name), "{name} is not in the table");
+    }
+    for name in MISSING_METRICS.iter().flat_map(|(_, names)| names.iter()) {
+        assert!(!documented(name), "{name} is there");
+    }
+}
+
+#[test]
 fn requests_are_counted_as_the_kubelet_counts_them_and_refusals_by_their_code() {
     let metrics = NodeMetrics::new();
     let labels = HttpLabels {

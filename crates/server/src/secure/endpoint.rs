@@ -384,4 +384,21 @@ mod tests {
             assert!(matches!(found, Endpoint::SwitchedOff(_)), "{path}");
         }
     }
+
+    #[test]
+    fn what_docs_parity_says_of_a_path_is_so() {
+        use rubelet_base::parity::{ENDPOINTS, Verdict};
+        for row in ENDPOINTS {
+            let (method, path) = row.name.split_once(' ').unwrap();
+            let path = path.replace("{}", "x");
+            let found = at(method, &path, &EndpointOptions::default());
+            let refused = matches!(found, Endpoint::NotServed(_));
+            let there = !matches!(
+                found,
+                Endpoint::Nowhere | Endpoint::NotFound | Endpoint::WrongMethod(_)
+            );
+            assert!(there, "{}: {found:?}", row.name);
+            assert_eq!(refused, row.verdict != Verdict::Same, "{}", row.name);
+        }
+    }
 }

@@ -1,0 +1,65 @@
+//! Paths of the kubelet's HTTPS server, and its other sockets.
+//!
+//! Source: `pkg/kubelet/server/server.go` of Kubernetes 1.36.
+
+use super::row::{ParityRow, better, differs, not_yet, same};
+
+/// Method and path of each; `{}` stands for one segment. A test of the server asks for each of them.
+pub const ENDPOINTS: &[ParityRow] = &[
+    same("GET /healthz"),
+    same("GET /healthz/ping"),
+    same("GET /healthz/log"),
+    same("GET /healthz/syncloop"),
+    same("GET /pods"),
+    same("GET /runningpods/"),
+    same("GET /metrics"),
+    same("GET /metrics/probes"),
+    not_yet("GET /metrics/cadvisor", "501"),
+    not_yet("GET /metrics/resource", "501"),
+    differs("GET /metrics/slis", "501; /healthz and /metrics say it"),
+    not_yet("GET /stats/summary", "501"),
+    same("GET /containerLogs/{}/{}/{}"),
+    same("GET /configz"),
+    not_yet("POST /exec/{}/{}/{}", "501, on the node: crictl exec"),
+    not_yet("POST /attach/{}/{}/{}", "501, on the node: crictl attach"),
+    not_yet(
+        "POST /portForward/{}/{}",
+        "501, on the node: crictl port-forward",
+    ),
+    not_yet("POST /run/{}/{}/{}", "501, on the node: crictl exec --sync"),
+    not_yet(
+        "POST /checkpoint/{}/{}/{}",
+        "501, on the node: crictl checkpoint",
+    ),
+    not_yet("GET /logs/", "501, on the node: journalctl"),
+    differs(
+        "GET /debug/pprof/",
+        "501; profiles of Go need Go, and perf reads this program",
+    ),
+    not_yet(
+        "PUT /debug/flags/v",
+        "501; the verbosity is set at the start",
+    ),
+    not_yet("GET /statusz", "501"),
+    not_yet("GET /flagz", "501"),
+];
+
+/// What is served or asked beside HTTPS.
+pub const SOCKETS: &[ParityRow] = &[
+    same("healthz port 10248: /healthz"),
+    better(
+        "healthz port 10248: /metrics",
+        "numbers without names of pods, containers and images",
+    ),
+    same("read-only port"),
+    not_yet("pod-resources/kubelet.sock", "not served"),
+    not_yet("device-plugins/kubelet.sock", "not served"),
+    not_yet(
+        "plugins_registry/",
+        "not watched: CSI drivers and DRA plugins are not registered",
+    ),
+    better(
+        "the agent's own socket",
+        "pods, events, logs, why; see cli.md",
+    ),
+];

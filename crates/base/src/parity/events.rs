@@ -1,0 +1,105 @@
+//! Events of the kubelet that Rubelet does not raise. Those that it raises are in
+//! [`crate::event_text`].
+//!
+//! Source: `pkg/kubelet/events/event.go` and the calls of its recorder in `pkg/kubelet` of Kubernetes 1.36.
+
+use super::row::{ParityRow, differs, not_yet};
+
+/// Reason and message of each, or the reason alone where it has several messages.
+pub const MISSING_EVENTS: &[ParityRow] = &[
+    not_yet("AlreadyMountedVolume", "no volumes of CSI drivers"),
+    differs(
+        "CgroupV1",
+        "the same is a warning in the log; failCgroupV1 is true by default",
+    ),
+    not_yet(
+        "ContainerGCFailed",
+        "no pod is evicted to free disk; each removal that fails has its own event",
+    ),
+    not_yet(
+        "ExceededGracePeriod: Container runtime did not kill the pod within specified grace period.",
+        "no pod is evicted for a shortage",
+    ),
+    differs(
+        "Failed: Internal PreCreateContainer hook failed: {}",
+        "only plugins for CPUs, memory and devices have such hooks",
+    ),
+    differs(
+        "Failed: Internal PreStartContainer hook failed: {}",
+        "only plugins for CPUs, memory and devices have such hooks",
+    ),
+    not_yet("FailedMapVolume", "no block volumes"),
+    differs(
+        "FailedMount: Unable to attach or mount volumes: {}",
+        "the event of the volume that fails says more",
+    ),
+    not_yet(
+        "FailedMountOnFilesystemMismatch",
+        "no volumes of CSI drivers",
+    ),
+    not_yet(
+        "FailedNodeAllocatableEnforcement",
+        "no limit on all pods together",
+    ),
+    differs(
+        "FailedNodeDeclaredFeaturesCheck",
+        "a pod is rejected for the field that the node lacks, with PodFeatureUnsupported",
+    ),
+    differs(
+        "FailedPodSandBoxStatus: Unable to get pod sandbox status: {}",
+        "the next inspection tries again, and the log says it",
+    ),
+    not_yet("FailedPrepareDynamicResources", "no devices are allocated"),
+    differs(
+        "FailedSync: error determining status: {}",
+        "statuses come from a list that is checked; see pleg.md",
+    ),
+    differs(
+        "FailedValidation: Error validating pod {} from {} due to duplicate pod name {}, ignoring",
+        "a manifest of a name that is taken is refused with its file and line",
+    ),
+    not_yet(
+        "FileSystemResizeFailed, FileSystemResizeSuccessful",
+        "no volumes of CSI drivers",
+    ),
+    not_yet("FreeDiskSpaceFailed", "unused images are not removed"),
+    not_yet("ImageGCFailed", "unused images are not removed"),
+    differs(
+        "InvalidImageID: ImageID is not valid, skipping, image: {}",
+        "such an image is listed by its names",
+    ),
+    differs(
+        "KubeletSetupFailed",
+        "a start that fails ends with one error and the exit code 1",
+    ),
+    not_yet("NodeAllocatableEnforced", "no limit on all pods together"),
+    differs(
+        "NodeSchedulable, NodeNotSchedulable",
+        "spec.unschedulable is not the node's; kubectl shows who changed it",
+    ),
+    differs(
+        "PossibleMemoryBackedVolumesOnDisk",
+        "a tmpfs without noswap on a node with swap is a warning in the log",
+    ),
+    not_yet(
+        "ResizeCompleted, ResizeDeferred, ResizeError, ResizeStarted",
+        "pods are not resized in place",
+    ),
+    not_yet("Shutdown", "no graceful shutdown of the node"),
+    not_yet(
+        "SuccessfulAttachVolume, FailedAttachVolume",
+        "no volumes of CSI drivers",
+    ),
+    differs(
+        "SuccessfulMountVolume",
+        "one event for each volume of each pod; the log has it",
+    ),
+    not_yet(
+        "VolumePermissionChangeInProgress",
+        "volumes with many files are not measured",
+    ),
+    not_yet(
+        "VolumeResizeFailed, VolumeResizeSuccessful",
+        "no volumes of CSI drivers",
+    ),
+];
