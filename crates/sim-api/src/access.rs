@@ -97,6 +97,11 @@ impl Access {
             .map(|rule| rule.allow)
     }
 
+    /// A rule allows it, whatever the authorizer of nodes says: one that agrees is enough.
+    pub(crate) fn is_granted(&self, user: &User, verb: &str, resource: &str) -> bool {
+        self.said(user, verb, resource) == Some(true)
+    }
+
     /// For requests to this server: what is not forbidden is allowed to who is known.
     pub(crate) fn is_request_allowed(&self, user: &User, verb: &str, resource: &str) -> bool {
         let said = self.said(user, verb, resource);

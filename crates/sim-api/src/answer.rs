@@ -159,6 +159,7 @@ impl Asked<'_> {
                 Some(namespace) => format!("in the namespace {namespace:?}"),
                 None => "at the cluster scope".to_owned(),
             };
+            let objection = objection.filter(|why| !why.is_empty());
             let objection = objection.map_or(String::new(), |why| format!(": {why}"));
             let why = format!(
                 "User {:?} cannot {} resource {resource:?} in API group {:?} {place}{objection}",
@@ -192,7 +193,11 @@ impl Asked<'_> {
 
     /// What the authorizer of nodes has against it.
     fn objection(&self, verb: Verb, query: &Query) -> Option<String> {
-        if !self.shared.config().node_authorization {
+        let is_granted = || {
+            let access = self.shared.access();
+            access.is_granted(&self.user, verb.name(), &self.target.resource())
+        };
+        if !self.shared.config().node_authorization || is_granted() {
             return None;
         }
         let pods = || self.shared.related_pods();

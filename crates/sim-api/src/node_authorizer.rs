@@ -1,5 +1,5 @@
-//! What a node may read: its own object, its pods, and what these name, one object at a time. Source of
-//! the rules and texts: upstream's Node authorizer.
+//! What a node may do: read its own object, its pods, and what these name, one object at a time; keep its lease;
+//! and a few things that all nodes may. Source of the rules and texts: upstream's Node authorizer and `NodeRules`.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{meta, query::Query, request::Verb, route::Target, selection, user::User};
 
 /// Why a node may not make a request for objects; `None` if it may, or if no node asks. `pods` are all
-/// that the server relates to nodes.
+/// that the server relates to nodes. An empty text is a refusal without a reason.
 pub(crate) fn objection(
     user: &User,
     verb: Verb,
@@ -22,36 +22,46 @@ pub(crate) fn objection(
         "" => selected("metadata.name"),
         name => name.to_owned(),
     };
+    let subresource = target.subresource();
     let is_read = [Verb::Get, Verb::List, Verb::Watch].contains(&verb);
-    let subject = match (target.kind.storage, target.subresource()) {
-        ("nodes", "") if is_read => {
-            return match name.as_str() {
-                "" => Some("all nodes".to_owned()),
-                name if name != node => Some(format!("'{name}'")),
-                _ => None,
+    let refused = |why: &str| Some(why.to_owned());
+    let subject = match target.kind.storage {
+        "nodes" => return about_node(node, verb, subresource, &name),
+        "leases" => return about_lease(node, verb, target.namespace(), &name),
+        "csinodes" => return about_csi_node(node, verb, subresource, &name),
+        "pods" => match (subresource, verb) {
+            ("", Verb::Get) => Subject::Pod,
+            ("", Verb::List | Verb::Watch) if selected("spec.nodeName") == node => return None,
+            ("", Verb::List | Verb::Watch) if name.is_empty() => {
+                return refused("can only list/watch pods with spec.nodeName field selector");
             }
-            .map(|what| format!("node '{node}' cannot read {what}, only its own Node object"));
+            ("", Verb::List | Verb::Watch) => Subject::Pod,
+            // What these may do to which pod is decided by NodeRestriction.
+            ("", Verb::Create | Verb::Delete)
+            | ("status", Verb::Update | Verb::Patch)
+            | ("eviction", Verb::Create) => return None,
+            _ => return refused(""),
+        },
+        "secrets" | "configmaps" if !is_read => {
+            return refused("can only read resources of this type");
         }
-        ("pods", "") if is_read && selected("spec.nodeName") == node => return None,
-        ("pods", "") if is_read && name.is_empty() => {
-            let why = "can only list/watch pods with spec.nodeName field selector";
-            return Some(why.to_owned());
+        "secrets" | "configmaps" if target.namespace.is_none() => {
+            return refused("can only read namespaced object of this type");
         }
-        ("pods", "") if is_read => Subject::Pod,
-        ("secrets" | "configmaps", _) if !is_read => {
-            return Some("can only read resources of this type".to_owned());
-        }
-        ("secrets", _) => Subject::Secret,
-        ("configmaps", _) => Subject::ConfigMap,
-        ("serviceaccounts", "") if verb == Verb::Get => Subject::Account,
-        ("serviceaccounts", "token") if verb == Verb::Create => Subject::Account,
-        ("serviceaccounts", _) => {
-            return Some("can only create tokens for individual service accounts".to_owned());
-        }
-        _ => return None,
+        "secrets" => Subject::Secret,
+        "configmaps" => Subject::ConfigMap,
+        "serviceaccounts" => match (verb, subresource) {
+            (Verb::Get, "") => Subject::Account,
+            (Verb::Create, "token") if !name.is_empty() => Subject::Account,
+            (Verb::Create, _) if !name.is_empty() => {
+                return refused("can only create token subresource of serviceaccount");
+            }
+            _ => return refused("can only create tokens for individual service accounts"),
+        },
+        _ => return (!is_usual(target, verb)).then(String::new),
     };
     if name.is_empty() {
-        return Some("No Object name found".to_owned());
+        return refused("No Object name found");
     }
     let is_related = pods().iter().any(|pod| {
         meta::text(pod, "/spec/nodeName") == node
@@ -59,6 +69,68 @@ pub(crate) fn objection(
             && names(pod, subject, &name)
     });
     (!is_related).then(|| format!("no relationship found between node '{node}' and this object"))
+}
+
+/// Nodes read themselves, and write what NodeRestriction lets them.
+fn about_node(node: &str, verb: Verb, subresource: &str, name: &str) -> Option<String> {
+    match (subresource, verb) {
+        ("", Verb::Create) | ("" | "status", Verb::Update | Verb::Patch) => None,
+        ("", Verb::Get | Verb::List | Verb::Watch) if name == node => None,
+        ("", Verb::Get | Verb::List | Verb::Watch) => {
+            let what = match name {
+                "" => "all nodes".to_owned(),
+                name => format!("'{name}'"),
+            };
+            Some(format!(
+                "node '{node}' cannot read {what}, only its own Node object"
+            ))
+        }
+        _ => Some(String::new()),
+    }
+}
+
+/// A node has one lease. On creation its name is not known here.
+fn about_lease(node: &str, verb: Verb, namespace: &str, name: &str) -> Option<String> {
+    let why = match verb {
+        Verb::List | Verb::Watch | Verb::DeleteCollection => {
+            "can only get, create, update, patch, or delete a node lease"
+        }
+        _ if namespace != "kube-node-lease" => {
+            "can only access leases in the \"kube-node-lease\" system namespace"
+        }
+        Verb::Create => return None,
+        _ if name != node => "can only access node lease with the same name as the requesting node",
+        _ => return None,
+    };
+    Some(why.to_owned())
+}
+
+fn about_csi_node(node: &str, verb: Verb, subresource: &str, name: &str) -> Option<String> {
+    let why = match verb {
+        Verb::List | Verb::Watch | Verb::DeleteCollection => {
+            "can only get, create, update, patch, or delete a CSINode"
+        }
+        _ if !subresource.is_empty() => "cannot authorize CSINode subresources",
+        Verb::Create => return None,
+        _ if name != node => "can only access CSINode with the same name as the requesting node",
+        _ => return None,
+    };
+    Some(why.to_owned())
+}
+
+/// What all nodes may do alike: upstream's `NodeRules`, and what every known user may.
+fn is_usual(target: &Target, verb: Verb) -> bool {
+    let is_read = [Verb::Get, Verb::List, Verb::Watch].contains(&verb);
+    let is_write = [Verb::Create, Verb::Update, Verb::Patch].contains(&verb);
+    match (target.kind.plural, target.subresource()) {
+        ("tokenreviews" | "subjectaccessreviews" | "selfsubjectaccessreviews", "") => {
+            verb == Verb::Create
+        }
+        ("services" | "csidrivers" | "runtimeclasses", "") => is_read,
+        ("events", "") => is_write,
+        ("certificatesigningrequests", "") => is_read || verb == Verb::Create,
+        _ => false,
+    }
 }
 
 /// What a pod may name.
@@ -91,6 +163,7 @@ fn refers(value: &Value, subject: Subject, name: &str) -> bool {
         Subject::Secret => &[
             ("secretKeyRef", "/name"),
             ("secretRef", "/name"),
+            ("azureFile", "/secretName"),
             ("nodePublishSecretRef", "/name"),
             ("secret", "/name"),
             ("secret", "/secretName"),
@@ -236,7 +309,6 @@ mod tests {
                 "/api/v1/namespaces/a/serviceaccounts",
                 Some("can only create tokens for individual service accounts"),
             ),
-            (List, "/api/v1/services", None),
         ] {
             assert_eq!(
                 said(&node, verb, path).as_deref(),
@@ -246,5 +318,80 @@ mod tests {
         }
         let admin = User::admin();
         assert_eq!(said(&admin, List, "/api/v1/namespaces/a/secrets"), None);
+    }
+    #[test]
+    fn a_node_keeps_its_own_objects_and_does_what_all_nodes_may() {
+        use Verb::{Create, Delete, DeleteCollection, Get, List, Patch, Update, Watch};
+        let node = User::node("n");
+        let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+        let csi_nodes = "/apis/storage.k8s.io/v1/csinodes";
+        let requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+        let pods = "/api/v1/namespaces/a/pods";
+        for (verb, path, wanted) in [
+            (Create, "/api/v1/nodes", None),
+            (Patch, "/api/v1/nodes/n/status", None),
+            (Get, "/api/v1/nodes/n/status", Some("")),
+            (Get, "/api/v1/nodes/n/proxy/metrics", Some("")),
+            (Delete, "/api/v1/nodes/n", Some("")),
+            (Create, pods, None),
+            (Delete, &format!("{pods}/web"), None),
+            (Update, &format!("{pods}/web"), Some("")),
+            (Patch, &format!("{pods}/web/status"), None),
+            (Get, &format!("{pods}/web/log"), Some("")),
+            (Create, &format!("{pods}/web/eviction"), None),
+            (Create, &format!("{pods}/web/binding"), Some("")),
+            (DeleteCollection, pods, Some("")),
+            (
+                List,
+                "/api/v1/secrets?fieldSelector=metadata.name%3Dkey",
+                Some("can only read namespaced object of this type"),
+            ),
+            (Get, "/api/v1/namespaces/a/serviceaccounts/worker", None),
+            (Create, leases, None),
+            (Update, &format!("{leases}/n"), None),
+            (
+                Get,
+                &format!("{leases}/m"),
+                Some("can only access node lease with the same name as the requesting node"),
+            ),
+            (
+                Get,
+                "/apis/coordination.k8s.io/v1/namespaces/a/leases/n",
+                Some("can only access leases in the \"kube-node-lease\" system namespace"),
+            ),
+            (
+                Watch,
+                leases,
+                Some("can only get, create, update, patch, or delete a node lease"),
+            ),
+            (Create, csi_nodes, None),
+            (Patch, &format!("{csi_nodes}/n"), None),
+            (
+                Get,
+                &format!("{csi_nodes}/m"),
+                Some("can only access CSINode with the same name as the requesting node"),
+            ),
+            (
+                List,
+                csi_nodes,
+                Some("can only get, create, update, patch, or delete a CSINode"),
+            ),
+            (List, "/api/v1/services", None),
+            (Create, "/api/v1/services", Some("")),
+            (Create, "/api/v1/namespaces/a/events", None),
+            (List, "/api/v1/namespaces/a/events", Some("")),
+            (Watch, "/apis/node.k8s.io/v1/runtimeclasses", None),
+            (Watch, "/apis/storage.k8s.io/v1/csidrivers", None),
+            (Create, requests, None),
+            (Update, &format!("{requests}/x/approval"), Some("")),
+            (Create, "/apis/authentication.k8s.io/v1/tokenreviews", None),
+            (Get, "/api/v1/namespaces/a", Some("")),
+        ] {
+            assert_eq!(
+                said(&node, verb, path).as_deref(),
+                wanted,
+                "{verb:?} {path}"
+            );
+        }
     }
 }
