@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use crate::{
     Fault, RequestRecord, StatusError, authentication, discovery, event_form,
     fault::nulls,
+    form::{Form, Include},
     meta, node_authorizer, node_proxy,
     oracle::written_null,
     query::Query,
@@ -20,7 +21,7 @@ use crate::{
     respond::{self, Body},
     route::{Route, Target, route},
     state::Shared,
-    table::{self, Form, Include},
+    table,
     user::User,
     verb::{self, Reply, Watch},
 };
@@ -99,7 +100,7 @@ impl Asked<'_> {
             Ok(request) => request,
             Err(error) => {
                 self.record("", error.code, None);
-                return Ok(respond::error(&error));
+                return Ok(respond::error(&error, self.form_of_error()));
             }
         };
         let verb = request.verb.name();
@@ -112,7 +113,7 @@ impl Asked<'_> {
         match &verdict.fault {
             Some(Fault::Code { code, retry_after }) => {
                 self.record(verb, *code, rule);
-                return Ok(respond::error(&self.error_of(*code, *retry_after)));
+                return Ok(self.refused(*code, *retry_after));
             }
             Some(Fault::Cut) => return self.cut(verb, rule),
             Some(Fault::Hang) => {
@@ -121,19 +122,19 @@ impl Asked<'_> {
             }
             Some(Fault::Expire) if request.verb == Verb::List => {
                 self.record(verb, 410, rule);
-                return Ok(respond::error(&self.error_of(410, None)));
+                return Ok(self.refused(410, None));
             }
             _ => {}
         }
         let with_nulls = verdict.fault == Some(Fault::Nulls);
         let (response, watch) = match self.perform(&request, with_nulls).await {
             Ok(done) => done,
-            Err(error) => (respond::error(&error), None),
+            Err(error) => (respond::error(&error, self.form_of_error()), None),
         };
         match verdict.fault {
             Some(Fault::Lost { code }) => {
                 self.record(verb, code, rule);
-                return Ok(respond::error(&self.error_of(code, None)));
+                return Ok(self.refused(code, None));
             }
             Some(Fault::CutAfter) => return self.cut(verb, rule),
             _ => self.record(verb, response.status().as_u16(), rule),
@@ -184,11 +185,19 @@ impl Asked<'_> {
             user: self.user.clone(),
             verb,
             target: self.target.clone(),
-            form: Form::of(header(self.parts, header::ACCEPT), &query),
+            form: self.form(&query)?,
             query,
             media_type: media_type.to_owned(),
             body,
         })
+    }
+
+    fn form(&self, query: &Query) -> Result<Form, StatusError> {
+        // What comes from a node is in the form that the node gives it.
+        if ["log", "proxy"].contains(&self.target.subresource()) {
+            return Ok(Form::Object);
+        }
+        Form::of(header(self.parts, header::ACCEPT), query)
     }
 
     /// What the authorizer of nodes has against it.
@@ -236,7 +245,7 @@ impl Asked<'_> {
             return Ok((node_proxy::get(self.shared, request).await?, None));
         }
         Ok(match verb::answer(self.shared, request)? {
-            Reply::Watch(watch) => (respond::lines(stream::empty()), Some(watch)),
+            Reply::Watch(watch) => (respond::events(request.form, stream::empty()), Some(watch)),
             Reply::Object { value, created } => {
                 let code = if created {
                     StatusCode::CREATED
@@ -251,7 +260,7 @@ impl Asked<'_> {
                 if with_nulls {
                     nulls::spread(&mut value);
                 }
-                (respond::json(code, &value), None)
+                (respond::object(code, &value, request.form)?, None)
             }
         })
     }
@@ -278,6 +287,7 @@ impl Asked<'_> {
         if fault == Some(&Fault::Expire) {
             watch.expire();
         }
+        let form = watch.form();
         let mut watching = watch.begin(self.shared);
         match fault {
             Some(Fault::Stall { after }) => watching.stall_after(*after),
@@ -288,22 +298,30 @@ impl Asked<'_> {
             // In the middle of the first line that comes.
             let first = stream::once(async move { watching.next().await });
             let line = first.map(Option::unwrap_or_default);
-            return respond::lines(line.flat_map(|line| respond::half(&line)));
+            return respond::events(form, line.flat_map(|line| respond::half(&line)));
         }
-        let with_nulls = fault == Some(&Fault::Nulls);
-        respond::lines(stream::unfold(watching, move |mut watching| async move {
+        // Protobuf knows no null.
+        let with_nulls = fault == Some(&Fault::Nulls) && form != Form::Protobuf;
+        let events = stream::unfold(watching, move |mut watching| async move {
             let line = watching.next().await?;
             let line = match with_nulls {
                 true => nulls::in_line(&line),
                 false => line,
             };
             Some((Ok(line), watching))
-        }))
+        });
+        respond::events(form, events)
     }
 
-    fn error_of(&self, code: u16, retry_after: Option<u32>) -> StatusError {
+    /// The answer of a server that is loaded or broken.
+    fn refused(&self, code: u16, retry_after: Option<u32>) -> Response<Body> {
         let code = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        StatusError::of_code(code, retry_after, Some(self.target.kind))
+        let error = StatusError::of_code(code, retry_after, Some(self.target.kind));
+        respond::error(&error, self.form_of_error())
+    }
+
+    fn form_of_error(&self) -> Form {
+        Form::of_error(header(self.parts, header::ACCEPT))
     }
 
     fn cut(&self, verb: &'static str, rule: Option<&str>) -> Result<Response<Body>, Cut> {
@@ -358,7 +376,7 @@ fn record(
 
 fn refuse(shared: &Shared, parts: &Parts, user: &str, error: &StatusError) -> Response<Body> {
     record(shared, parts, None, &User::new(user, &[]), error.code, None);
-    respond::error(error)
+    respond::error(error, Form::of_error(header(parts, header::ACCEPT)))
 }
 
 fn header(parts: &Parts, name: header::HeaderName) -> &str {
@@ -393,7 +411,7 @@ fn user(shared: &Shared, client: &Client, parts: &Parts) -> Result<User, StatusE
 
 fn about_the_server(route: &Route, parts: &Parts) -> Response<Body> {
     if ![Method::GET, Method::HEAD].contains(&parts.method) {
-        return respond::error(&StatusError::method_not_allowed());
+        return respond::error(&StatusError::method_not_allowed(), Form::Object);
     }
     let document = match route {
         Route::Health => return respond::text(StatusCode::OK, "ok"),
@@ -412,6 +430,6 @@ fn about_the_server(route: &Route, parts: &Parts) -> Response<Body> {
     };
     match document {
         Ok(document) => respond::json(StatusCode::OK, &document),
-        Err(error) => respond::error(&error),
+        Err(error) => respond::error(&error, Form::Object),
     }
 }

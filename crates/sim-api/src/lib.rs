@@ -15,7 +15,7 @@
 //! objects behind a lock that is never held across a wait. All time is tokio's: with
 //! [`SimApi::connect`], which needs no network, tests with paused time take none.
 //!
-//! Not modelled: OpenAPI documents, server-side apply, answers in protobuf, workload controllers, volumes of the
+//! Not modelled: OpenAPI documents, server-side apply, answers in YAML, workload controllers, volumes of the
 //! cluster, exec, attach and port-forward.
 
 mod access;
@@ -29,6 +29,7 @@ mod dice;
 mod discovery;
 mod event_form;
 mod fault;
+mod form;
 mod kind;
 mod kubeconfig;
 mod lifecycle;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::Value;
 
-use crate::{Kind, StatusError, protobuf, query::Query, route::Target, table::Form, user::User};
+use crate::{Kind, StatusError, form::Form, protobuf, query::Query, route::Target, user::User};
 
 /// What is to be done, in the API's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody}
 use hyper::body::Frame;
 use serde_json::Value;
 
-use crate::StatusError;
+use crate::{StatusError, form::Form, protobuf};
 
 /// The body of an answer: whole, or piece by piece.
 pub(crate) type Body = UnsyncBoxBody<Bytes, io::Error>;
@@ -36,12 +36,31 @@ pub(crate) fn json(code: StatusCode, value: &Value) -> Response<Body> {
     respond(code, JSON, whole(value.to_string()))
 }
 
-/// JSON documents as they come.
-pub(crate) fn lines(
+/// An object in the form that is asked for; fails for one that protobuf has no message for.
+pub(crate) fn object(
+    code: StatusCode,
+    value: &Value,
+    form: Form,
+) -> Result<Response<Body>, StatusError> {
+    if form != Form::Protobuf {
+        return Ok(json(code, value));
+    }
+    let bytes = protobuf::write(value).ok_or_else(StatusError::not_acceptable)?;
+    let kind = HeaderValue::from_static(protobuf::MEDIA_TYPE);
+    Ok(respond(code, kind, whole(bytes)))
+}
+
+/// Events of a watch as they come.
+pub(crate) fn events(
+    form: Form,
     pieces: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
 ) -> Response<Body> {
     let pieces = pieces.map(|piece| piece.map(Frame::data));
-    respond(StatusCode::OK, JSON, StreamBody::new(pieces).boxed_unsync())
+    let kind = match form {
+        Form::Protobuf => HeaderValue::from_static(protobuf::STREAM_TYPE),
+        _ => JSON,
+    };
+    respond(StatusCode::OK, kind, StreamBody::new(pieces).boxed_unsync())
 }
 
 /// The first half of some bytes, then the end of the connection.
@@ -64,9 +83,10 @@ pub(crate) fn text(code: StatusCode, text: &str) -> Response<Body> {
 }
 
 /// An error as a v1 Status.
-pub(crate) fn error(error: &StatusError) -> Response<Body> {
+pub(crate) fn error(error: &StatusError, form: Form) -> Response<Body> {
     let code = StatusCode::from_u16(error.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = json(code, &error.to_json());
+    let status = error.to_json();
+    let mut response = object(code, &status, form).unwrap_or_else(|_| json(code, &status));
     if let Some(seconds) = error.retry_after {
         let headers = response.headers_mut();
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));

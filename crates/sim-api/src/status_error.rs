@@ -177,6 +177,12 @@ impl StatusError {
         Self::new(code, "UnsupportedMediaType", message)
     }
 
+    pub(crate) fn not_acceptable() -> Self {
+        let message = "only the following media types are accepted: application/json, \
+                       application/vnd.kubernetes.protobuf";
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+    }
+
     pub(crate) fn too_large(limit: usize) -> Self {
         let message = format!("Request entity too large: limit is {limit}");
         let code = StatusCode::PAYLOAD_TOO_LARGE;

@@ -11,48 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use self::columns::{Column, Row, columns};
-use crate::{Kind, query::Query};
-
-/// The form of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// Objects.
-    Object,
-    /// meta.k8s.io/v1 Table.
-    Table(Include),
-}
-
-/// What a row of a table carries beside its cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Include {
-    Nothing,
-    Metadata,
-    Object,
-}
-
-impl Form {
-    /// The first form of an `Accept` header that can be had.
-    pub(crate) fn of(accept: &str, query: &Query) -> Self {
-        for media in accept.split(',') {
-            let mut parts = media.split(';').map(str::trim);
-            if parts.next() != Some("application/json") {
-                continue;
-            }
-            let parts: Vec<&str> = parts.collect();
-            if !parts.iter().any(|part| part.starts_with("as=")) {
-                return Self::Object;
-            }
-            if parts.contains(&"as=Table") && parts.contains(&"v=v1") {
-                return Self::Table(match query.text("includeObject") {
-                    "None" => Include::Nothing,
-                    "Object" => Include::Object,
-                    _ => Include::Metadata,
-                });
-            }
-        }
-        Self::Object
-    }
-}
+use crate::{Kind, form::Include};
 
 /// The rows of objects, in the core form for events.
 pub(crate) fn table(

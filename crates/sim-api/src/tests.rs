@@ -6,6 +6,7 @@ mod deletion;
 mod faults;
 mod listing;
 mod logs;
+mod protobuf;
 mod reviews;
 mod rules;
 mod storm;

@@ -1,181 +1,172 @@
-//! Which fields the kinds have. Source of the numbers: the API's published `.proto` files.
+//! Which fields the messages have. The tables in `messages/` are data: number, name in JSON and type of each field, from
+//! the API's published `.proto` files of Kubernetes 1.36.
+//!
+//! Types: `s` text, `n` whole number, `b` boolean, `y` bytes (base64 in JSON), `time` and `micro` (texts in JSON),
+//! `quantity`, `intstr`, `fields` (JSON inside), `texts` (a list of them), or a message; in `[]` a list, in `{}` a map from texts. A field named `^`
+//! holds fields that JSON has in the object itself.
 
-/// How a field is read.
-pub(super) enum Field {
-    Text,
-    /// Base64 in JSON.
-    Bytes,
-    Number,
-    Flag,
-    Time,
-    Message(Schema),
-    Texts,
-    Messages(Schema),
-    TextMap,
-    BytesMap,
+use std::{collections::BTreeMap, sync::OnceLock};
+
+use crate::KINDS;
+
+/// The fields of a message, by number.
+pub(super) type Message = Vec<Field>;
+
+/// A field of a message.
+#[derive(Debug, Clone)]
+pub(super) struct Field {
+    pub(super) number: u64,
+    /// The name in JSON; `None` if its fields are those of the object.
+    pub(super) name: Option<&'static str>,
+    pub(super) shape: Shape,
+    pub(super) kind: Type,
 }
 
-/// Number, name in JSON and form of each field.
-pub(super) type Schema = &'static [(u8, &'static str, Field)];
+/// How often a field may stand there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    One,
+    List,
+    Map,
+}
 
-use Field::{Bytes, BytesMap, Flag, Message, Messages, Number, Text, TextMap, Texts, Time};
+/// What one value is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Type {
+    Text,
+    Number,
+    Flag,
+    Bytes,
+    Time,
+    MicroTime,
+    Quantity,
+    IntOrString,
+    Json,
+    /// A list of texts where only one value can stand, as in a map.
+    Texts,
+    Message(String),
+}
 
-/// The schema of a kind, for those that are read.
-pub(super) fn of_kind(kind: &str) -> Option<Schema> {
-    Some(match kind {
-        "Namespace" => &[(1, "metadata", Message(METADATA))],
-        "ConfigMap" => &[
-            (1, "metadata", Message(METADATA)),
-            (2, "data", TextMap),
-            (3, "binaryData", BytesMap),
-            (4, "immutable", Flag),
-        ],
-        "Secret" => &[
-            (1, "metadata", Message(METADATA)),
-            (2, "data", BytesMap),
-            (3, "type", Text),
-            (4, "stringData", TextMap),
-            (5, "immutable", Flag),
-        ],
-        "ServiceAccount" => &[
-            (1, "metadata", Message(METADATA)),
-            (2, "secrets", Messages(REFERENCE)),
-            (3, "imagePullSecrets", Messages(&[(1, "name", Text)])),
-            (4, "automountServiceAccountToken", Flag),
-        ],
-        "Binding" => &[
-            (1, "metadata", Message(METADATA)),
-            (2, "target", Message(REFERENCE)),
-        ],
-        "Eviction" => &[
-            (1, "metadata", Message(METADATA)),
-            (2, "deleteOptions", Message(DELETE_OPTIONS)),
-        ],
-        "DeleteOptions" => DELETE_OPTIONS,
-        "TokenRequest" => &[
-            (1, "metadata", Message(METADATA)),
-            (2, "spec", Message(TOKEN_REQUEST)),
-        ],
-        "CertificateSigningRequest" => &[
-            (1, "metadata", Message(METADATA)),
-            (2, "spec", Message(CERTIFICATE_REQUEST)),
-            (3, "status", Message(CERTIFICATE_STATUS)),
-        ],
-        "SelfSubjectAccessReview" => &[
-            (1, "metadata", Message(METADATA)),
-            (2, "spec", Message(ACCESS_REVIEW)),
-        ],
-        _ => return None,
+const TABLES: [&str; 6] = [
+    include_str!("messages/core.txt"),
+    include_str!("messages/groups.txt"),
+    include_str!("messages/meta.txt"),
+    include_str!("messages/pod_spec.txt"),
+    include_str!("messages/pod_status.txt"),
+    include_str!("messages/volumes.txt"),
+];
+
+/// The fields of a message.
+pub(super) fn message(name: &str) -> Option<&'static Message> {
+    static MESSAGES: OnceLock<BTreeMap<String, Message>> = OnceLock::new();
+    MESSAGES.get_or_init(read).get(name)
+}
+
+/// The message of a kind. Where two groups have a kind of that name, the message of the newer one begins with its group.
+pub(super) fn of_kind(api_version: &str, kind: &str) -> Option<&'static Message> {
+    let group = api_version.split(['.', '/']).next().unwrap_or_default();
+    message(&format!("{group}.{kind}")).or_else(|| message(kind))
+}
+
+fn read() -> BTreeMap<String, Message> {
+    let mut messages: BTreeMap<String, Message> = BTreeMap::new();
+    for table in TABLES {
+        let mut name = String::new();
+        for line in table.lines() {
+            match line.strip_prefix(' ') {
+                None => name = line.trim_end_matches(':').to_owned(),
+                Some(fields) => {
+                    let fields = fields.split(';').filter_map(field);
+                    messages.entry(name.clone()).or_default().extend(fields);
+                }
+            }
+        }
+        messages.entry(name).or_default();
+    }
+    for kind in KINDS {
+        let group = kind.group.split('.').next().unwrap_or_default();
+        let prefixed = format!("{group}.{}", kind.kind);
+        let item = match messages.contains_key(&prefixed) {
+            true => prefixed,
+            false => kind.kind.to_owned(),
+        };
+        let list = vec![
+            Field {
+                number: 1,
+                name: Some("metadata"),
+                shape: Shape::One,
+                kind: Type::Message("ListMeta".to_owned()),
+            },
+            Field {
+                number: 2,
+                name: Some("items"),
+                shape: Shape::List,
+                kind: Type::Message(item.clone()),
+            },
+        ];
+        messages.insert(format!("{item}List"), list);
+    }
+    messages
+}
+
+/// A field such as `11 labels {s}`.
+fn field(text: &'static str) -> Option<Field> {
+    let mut words = text.split_whitespace();
+    let (number, name, kind) = (words.next()?, words.next()?, words.next()?);
+    let (shape, kind) = match kind.as_bytes().first()? {
+        b'[' => (Shape::List, kind.trim_matches(['[', ']'])),
+        b'{' => (Shape::Map, kind.trim_matches(['{', '}'])),
+        _ => (Shape::One, kind),
+    };
+    Some(Field {
+        number: number.parse().ok()?,
+        name: Some(name).filter(|name| *name != "^"),
+        shape,
+        kind: match kind {
+            "s" => Type::Text,
+            "n" => Type::Number,
+            "b" => Type::Flag,
+            "y" => Type::Bytes,
+            "time" => Type::Time,
+            "micro" => Type::MicroTime,
+            "quantity" => Type::Quantity,
+            "intstr" => Type::IntOrString,
+            "fields" => Type::Json,
+            "texts" => Type::Texts,
+            other => Type::Message(other.to_owned()),
+        },
     })
 }
 
-pub(super) const ENVELOPE: Schema = &[
-    (
-        1,
-        "typeMeta",
-        Message(&[(1, "apiVersion", Text), (2, "kind", Text)]),
-    ),
-    (2, "raw", Bytes),
-];
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-pub(super) const TIME: Schema = &[(1, "seconds", Number)];
+    #[test]
+    fn every_message_that_a_field_names_is_there() {
+        let messages = read();
+        assert!(messages.len() > 200, "{}", messages.len());
+        for (name, fields) in &messages {
+            for field in fields {
+                if let Type::Message(other) = &field.kind {
+                    assert!(messages.contains_key(other), "{name} names {other}");
+                }
+            }
+        }
+        for table in TABLES {
+            let fields = table.lines().filter(|line| line.starts_with(' '));
+            for text in fields.flat_map(|line| line.split(';')) {
+                assert!(text.trim().is_empty() || field(text).is_some(), "{text}");
+            }
+        }
+    }
 
-const METADATA: Schema = &[
-    (1, "name", Text),
-    (2, "generateName", Text),
-    (3, "namespace", Text),
-    (5, "uid", Text),
-    (6, "resourceVersion", Text),
-    (8, "creationTimestamp", Time),
-    (11, "labels", TextMap),
-    (12, "annotations", TextMap),
-    (13, "ownerReferences", Messages(OWNER)),
-    (14, "finalizers", Texts),
-];
-
-const OWNER: Schema = &[
-    (1, "kind", Text),
-    (3, "name", Text),
-    (4, "uid", Text),
-    (5, "apiVersion", Text),
-    (6, "controller", Flag),
-    (7, "blockOwnerDeletion", Flag),
-];
-
-const REFERENCE: Schema = &[
-    (1, "kind", Text),
-    (2, "namespace", Text),
-    (3, "name", Text),
-    (4, "uid", Text),
-    (5, "apiVersion", Text),
-    (6, "resourceVersion", Text),
-    (7, "fieldPath", Text),
-];
-
-const DELETE_OPTIONS: Schema = &[
-    (1, "gracePeriodSeconds", Number),
-    (
-        2,
-        "preconditions",
-        Message(&[(1, "uid", Text), (2, "resourceVersion", Text)]),
-    ),
-    (4, "propagationPolicy", Text),
-    (5, "dryRun", Texts),
-];
-
-const TOKEN_REQUEST: Schema = &[
-    (1, "audiences", Texts),
-    (
-        3,
-        "boundObjectRef",
-        Message(&[
-            (1, "kind", Text),
-            (2, "apiVersion", Text),
-            (3, "name", Text),
-            (4, "uid", Text),
-        ]),
-    ),
-    (4, "expirationSeconds", Number),
-];
-
-const CERTIFICATE_REQUEST: Schema = &[
-    (1, "request", Bytes),
-    (5, "usages", Texts),
-    (7, "signerName", Text),
-    (8, "expirationSeconds", Number),
-];
-
-const CERTIFICATE_STATUS: Schema = &[
-    (1, "conditions", Messages(CONDITION)),
-    (2, "certificate", Bytes),
-];
-
-const CONDITION: Schema = &[
-    (1, "type", Text),
-    (2, "reason", Text),
-    (3, "message", Text),
-    (4, "lastUpdateTime", Time),
-    (5, "lastTransitionTime", Time),
-    (6, "status", Text),
-];
-
-const ACCESS_REVIEW: Schema = &[
-    (
-        1,
-        "resourceAttributes",
-        Message(&[
-            (1, "namespace", Text),
-            (2, "verb", Text),
-            (3, "group", Text),
-            (4, "version", Text),
-            (5, "resource", Text),
-            (6, "subresource", Text),
-            (7, "name", Text),
-        ]),
-    ),
-    (
-        2,
-        "nonResourceAttributes",
-        Message(&[(1, "path", Text), (2, "verb", Text)]),
-    ),
-];
+    #[test]
+    fn every_kind_that_is_served_has_a_message_and_a_list() {
+        for kind in KINDS {
+            let of = |name: &str| of_kind(&kind.api_version(), name).is_some();
+            assert!(of(kind.kind), "{}", kind.kind);
+            assert!(of(&format!("{}List", kind.kind)), "{}", kind.kind);
+        }
+    }
+}

@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use super::SimApi;
 use crate::{
-    Kind, StatusError, event_form, meta,
+    Kind, StatusError, event_form,
+    form::Form,
+    meta,
     query::Query,
     request::{Request, Verb},
     route::Target,
-    table::Form,
     user::User,
     verb::{self, Reply},
 };

@@ -1,4 +1,4 @@
-//! Tables: forms of answers, and rows as kubectl prints them.
+//! Tables: rows as kubectl prints them.
 
 use serde_json::json;
 
@@ -21,26 +21,6 @@ fn row(plural: &str, object: Value) -> Vec<(String, Value)> {
 fn cell(plural: &str, object: Value, column: &str) -> Value {
     let mut cells = row(plural, object).into_iter();
     cells.find(|(name, _)| name == column).unwrap().1
-}
-
-#[test]
-fn the_first_form_that_can_be_had_is_taken() {
-    let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
-    for (accept, query, form) in [
-        ("", "", Form::Object),
-        ("application/json", "", Form::Object),
-        (table, "", Form::Table(Include::Metadata)),
-        (table, "includeObject=Object", Form::Table(Include::Object)),
-        (table, "includeObject=None", Form::Table(Include::Nothing)),
-        (
-            "application/json;as=Table;g=meta.k8s.io;v=v1beta1, application/json",
-            "",
-            Form::Object,
-        ),
-    ] {
-        let query = Query::parse(Some(query)).unwrap();
-        assert_eq!(Form::of(accept, &query), form, "{accept}");
-    }
 }
 
 #[test]

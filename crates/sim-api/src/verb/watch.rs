@@ -12,12 +12,14 @@ use tokio::{sync::watch, time::Instant};
 
 use crate::{
     Kind, StatusError, event_form,
+    form::Form,
+    protobuf,
     request::Request,
     selection::Selection,
     state::Shared,
     status_error::FieldError,
     store::{Change, Compacted},
-    table::{self, Form},
+    table,
 };
 
 /// A watch that has no timeout of its own ends between this and twice this.
@@ -110,6 +112,11 @@ impl Watch {
         }
     }
 
+    /// The form of its events.
+    pub(crate) fn form(&self) -> Form {
+        self.form
+    }
+
     /// The client comes too late: what it asks for is forgotten.
     pub(crate) fn expire(&mut self) {
         self.fail(Compacted {
@@ -124,21 +131,34 @@ impl Watch {
         );
         let status = StatusError::expired(message).to_json();
         self.ready.clear();
-        self.ready.push_back(line("ERROR", &status));
+        let event = self.event("ERROR", &status);
+        self.ready.push_back(event);
         self.failed = true;
     }
 
     /// The line for an object.
     fn line(&self, what: &str, object: &Value, now: Timestamp) -> Bytes {
         let shown = match self.form {
-            Form::Object => event_form::seen(self.kind, object),
+            Form::Object | Form::Protobuf => event_form::seen(self.kind, object),
             Form::Table(include) => {
                 let version = &object["metadata"]["resourceVersion"];
                 let metadata = json!({ "resourceVersion": version });
                 Cow::Owned(table::table(self.kind, &[object], &metadata, include, now))
             }
         };
-        line(what, &shown)
+        self.event(what, &shown)
+    }
+
+    /// An event as it is sent: a line, or a frame of protobuf.
+    fn event(&self, what: &str, object: &Value) -> Bytes {
+        let frame = match self.form {
+            Form::Protobuf => protobuf::frame(what, object),
+            _ => None,
+        };
+        match frame {
+            Some(frame) => frame.into(),
+            None => format!("{{\"type\":\"{what}\",\"object\":{object}}}\n").into(),
+        }
     }
 
     fn bookmark(&self, ends_initial: bool) -> Bytes {
@@ -151,7 +171,7 @@ impl Watch {
             "apiVersion": self.kind.api_version(),
             "metadata": metadata,
         });
-        line("BOOKMARK", &object)
+        self.event("BOOKMARK", &object)
     }
 
     /// What a change means to this watch: objects can come into and leave a selection.
@@ -175,10 +195,6 @@ impl Watch {
             }
         }
     }
-}
-
-fn line(what: &str, object: &Value) -> Bytes {
-    format!("{{\"type\":\"{what}\",\"object\":{object}}}\n").into()
 }
 
 fn check_options(kind: &Kind, request: &Request, streaming: bool) -> Result<(), StatusError> {
