@@ -25,6 +25,7 @@ mod lane;
 mod late_reason;
 mod lifecycle;
 mod missed;
+pub(crate) mod places;
 mod publish;
 mod rechecks;
 mod record;

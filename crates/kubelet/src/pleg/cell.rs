@@ -12,7 +12,7 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{
     cause::Cause, fingerprint::Fingerprint, kernel::KernelMarks, lane::Urgency,
-    late_reason::LateReasons, rechecks::Rechecks, turn::Turn,
+    late_reason::LateReasons, places::Pace, rechecks::Rechecks, turn::Turn,
 };
 
 /// A container that was unknown for this long is unknown.
@@ -62,8 +62,8 @@ pub(super) struct Marks {
     pub(super) listed: Fingerprint,
     /// Failed inspections in a row.
     pub(super) failures: u32,
-    /// True since an inspection ran into its deadline, until one succeeds.
-    pub(super) hangs: bool,
+    /// How long its inspections take.
+    pub(super) pace: Pace,
     /// The identifiers are not known for sure: list before looking.
     pub(super) needs_list: bool,
     /// Identifiers from the answers to this agent's own calls.

@@ -60,6 +60,11 @@ impl Lane {
         }
     }
 
+    /// The places, for others who may have one of them.
+    pub(super) fn places(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.places)
+    }
+
     /// The pod waits from `now` on, if it does not wait already, or is more urgent than it was.
     pub(super) fn push(&mut self, uid: PodUid, urgency: Urgency, now: Instant) {
         let at = now + urgency.patience();

@@ -16,6 +16,7 @@ use super::{
     handle::{PlegHandle, lock},
     inspect::Seen,
     lifecycle::{LifecycleKind, happened},
+    places::Pace,
     record::LifecycleEvent,
     task::{Inspected, PlegTask},
 };
@@ -29,9 +30,24 @@ impl PlegTask {
     /// Takes over what an inspection brought.
     pub(super) fn finish(&mut self, inspected: Inspected) {
         match inspected.result {
-            Ok(seen) => self.publish(&inspected.cell, inspected.began, inspected.request, seen),
-            Err(error) => self.retry_later(&inspected.cell, inspected.request, &error),
+            Some(Ok(seen)) => {
+                self.publish(&inspected.cell, inspected.began, inspected.request, seen);
+            }
+            Some(Err(error)) => self.retry_later(&inspected.cell, inspected.request, &error),
+            None => self.put_back(&inspected.cell, inspected.request),
         }
+    }
+
+    /// The pod waits for a place where it may take its time.
+    fn put_back(&self, cell: &PodCell, request: Request) {
+        let urgency = {
+            let mut marks = cell.marks();
+            marks.turn.give_up();
+            marks.request.join(request);
+            marks.pace = marks.pace.max(Pace::Slow);
+            marks.request.urgency
+        };
+        self.handle.shared.enqueue(&cell.uid, urgency);
     }
 
     fn publish(&mut self, cell: &PodCell, began: rubelet_base::Seq, request: Request, seen: Seen) {
@@ -41,7 +57,7 @@ impl PlegTask {
         let mut marks = cell.marks();
         let again = marks.turn.end(began).then_some(marks.request.urgency);
         marks.failures = 0;
-        if std::mem::take(&mut marks.hangs) {
+        if std::mem::take(&mut marks.pace) == Pace::Hangs {
             self.handle.shared.release(&cell.uid);
         }
         marks.rechecks.hold_back(&old, &mut pod, now);
@@ -102,7 +118,9 @@ impl PlegTask {
         // A failed call may have missed something that only a list can find.
         marks.needs_list = true;
         marks.failures = marks.failures.saturating_add(1);
-        marks.hangs |= error.is_deadline_exceeded();
+        if error.is_deadline_exceeded() {
+            marks.pace = Pace::Hangs;
+        }
         let failures = marks.failures;
         let wait = RETRY_INITIAL
             .saturating_mul(1 << failures.min(6))

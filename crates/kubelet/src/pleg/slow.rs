@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::task::HANGING_AT_ONCE;
+use super::places::HANGING_AT_ONCE;
 
 /// A list that takes longer than this is slow.
 const SLOW_LIST: Duration = Duration::from_secs(10);

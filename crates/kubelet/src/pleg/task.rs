@@ -1,25 +1,23 @@
 //! The task that inspects pods and relists.
 
-use std::{collections::BTreeSet, pin::pin, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use rubelet_base::{Backoff, ErrorChain, PodUid, Seq};
 use rubelet_cri::{CriError, RuntimeService};
 use tokio::{
-    sync::OwnedSemaphorePermit,
     task::JoinSet,
-    time::{Instant, sleep, sleep_until, timeout},
+    time::{Instant, sleep, sleep_until},
 };
 use tracing::warn;
 
 use super::{
-    begin::begin,
     cell::{Marks, PodCell, Request},
     echo::Verdict,
     handle::{PlegHandle, lock},
-    inspect::{Seen, inspect},
+    inspect::Seen,
     kernel::Kernel,
-    lane::Lane,
     missed::Missed,
+    places::Places,
     relist::{self, Listed},
     slow::Slowness,
     stream,
@@ -31,14 +29,6 @@ use crate::{
     processes::Processes,
 };
 
-/// At most so many inspections at the same time, beside those that hang.
-const INSPECTIONS_AT_ONCE: usize = 16;
-/// An inspection that takes longer than this does not count among them any more.
-const SLOW: Duration = Duration::from_secs(1);
-/// So many pods whose last inspection hung are inspected at the same time.
-pub(super) const HANGING_AT_ONCE: usize = 4;
-/// A pod whose task is at work is inspected this often at most.
-const WHILE_BUSY: Duration = Duration::from_secs(1);
 /// First wait after a failed relist; doubles up to [`RELIST_RETRY_MAX`].
 const RELIST_RETRY: Duration = Duration::from_millis(100);
 /// Longest wait after a failed relist.
@@ -58,12 +48,11 @@ pub struct PlegSettings {
 
 /// The body of PLEG. Runs until it is dropped.
 pub struct PlegTask {
-    runtime: Arc<dyn RuntimeService>,
+    pub(super) runtime: Arc<dyn RuntimeService>,
     settings: PlegSettings,
     pub(super) handle: PlegHandle,
-    inspections: JoinSet<Inspected>,
-    quick: Lane,
-    hanging: Lane,
+    pub(super) inspections: JoinSet<Inspected>,
+    pub(super) places: Places,
     /// Inspections for later: of what failed, or may still change; soonest first.
     pub(super) retries: BTreeSet<(Instant, PodUid)>,
     pub(super) missed: Missed,
@@ -77,7 +66,8 @@ pub(super) struct Inspected {
     pub(super) cell: Arc<PodCell>,
     pub(super) began: Seq,
     pub(super) request: Request,
-    pub(super) result: Result<Seen, CriError>,
+    /// `None` if it was slow and was broken off.
+    pub(super) result: Option<Result<Seen, CriError>>,
 }
 
 impl PlegTask {
@@ -99,8 +89,7 @@ impl PlegTask {
             settings,
             handle: handle.clone(),
             inspections: JoinSet::new(),
-            quick: Lane::new(INSPECTIONS_AT_ONCE),
-            hanging: Lane::new(HANGING_AT_ONCE),
+            places: Places::new(),
             retries: BTreeSet::new(),
             missed: Missed::default(),
             kernel: Kernel::new(processes, settings.rest, watched),
@@ -261,90 +250,11 @@ impl PlegTask {
     }
 
     fn look_for_slowness(&mut self, relisting: Option<Instant>) {
-        let crowded = self.hanging.is_crowded();
+        let crowded = self.places.many_hang();
         let told = self.slow.look(Instant::now(), relisting, crowded);
         if let Some(told) = told {
             self.handle.shared.slow.send_replace(told);
         }
-    }
-
-    fn start_inspections(&mut self) {
-        let now = Instant::now();
-        for (uid, urgency) in self.handle.shared.take_queue() {
-            let cell = self.handle.shared.known(&uid);
-            match cell.map(|cell| cell.marks().hangs) {
-                Some(true) => self.hanging.push(uid, urgency, now),
-                Some(false) => self.quick.push(uid, urgency, now),
-                None => {}
-            }
-        }
-        while let Some((uid, place)) = self.quick.next() {
-            self.start_inspection(&uid, place, SLOW);
-        }
-        // A pod that hung keeps its place for as long as it hangs.
-        while let Some((uid, place)) = self.hanging.next() {
-            self.start_inspection(&uid, place, Duration::MAX);
-        }
-    }
-
-    /// Inspects a pod; it keeps its place for `counts_for` at most.
-    fn start_inspection(
-        &mut self,
-        uid: &PodUid,
-        place: OwnedSemaphorePermit,
-        counts_for: Duration,
-    ) {
-        let Some(cell) = self.handle.shared.known(uid) else {
-            return;
-        };
-        {
-            let mut marks = cell.marks();
-            if marks.turn.is_claimed() {
-                return;
-            }
-            if let Some(began) = marks.began_at.filter(|_| marks.busy) {
-                let next = began + WHILE_BUSY;
-                if next > Instant::now() {
-                    marks.held = true;
-                    self.look_again(&cell, &mut marks, next);
-                    return;
-                }
-            }
-            marks.turn.claim();
-            marks.held = false;
-            // What this one sees decides on the next.
-            if let Some(at) = marks.look_again.take() {
-                self.retries.remove(&(at, cell.uid.clone()));
-            }
-        }
-        let (runtime, handle) = (Arc::clone(&self.runtime), self.handle.clone());
-        self.inspections.spawn(async move {
-            let (began, request, plan) = begin(&handle, &cell);
-            let cause = request.cause.map_or("recheck", super::Cause::as_str);
-            let (metrics, at) = (&handle.shared.metrics.pleg, Instant::now());
-            metrics.inspection(cause);
-            let result = {
-                let mut look = pin!(inspect(&runtime, &cell.uid, plan));
-                match timeout(counts_for, &mut look).await {
-                    Ok(result) => result,
-                    Err(_) => {
-                        drop(place);
-                        handle.shared.wake.notify_one();
-                        look.await
-                    }
-                }
-            };
-            metrics
-                .pod_relist_duration
-                .observe(at.elapsed().as_secs_f64());
-            handle.heard(result.as_ref().err());
-            Inspected {
-                cell,
-                began,
-                request,
-                result,
-            }
-        });
     }
 }
 
@@ -357,7 +267,7 @@ struct Relisted {
 
 impl PlegHandle {
     /// Takes note of an answer, if only of an error that the runtime sent itself.
-    fn heard(&self, error: Option<&CriError>) {
+    pub(super) fn heard(&self, error: Option<&CriError>) {
         if error.is_none_or(|error| !error.is_unavailable() && !error.is_deadline_exceeded()) {
             self.answered();
         }

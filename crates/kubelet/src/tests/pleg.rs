@@ -42,7 +42,7 @@
 //! | I4 | each end is followed by a round that begins after it | `random/told.rs::assert_all_worked_on` |
 //! | I5 | nothing is made that is alive | `random/truth.rs::follow`; `lost_answers.rs`, `killed_agent.rs`, `partial_lists.rs` |
 //! | I6 | the exit code is the true one, and told before the removal | `random.rs::assert_codes`; scenario 23 |
-//! | I7 | one inspection of a pod, 16 in all | `random/truth.rs::read_began`; `urgent::no_more_than_sixteen_pods_are_looked_at_at_a_time` |
+//! | I7 | one inspection of a pod, `AT_ONCE` in all | `random/truth.rs::read_began`; `urgent::however_many_pods_hang_what_is_asked_is_bounded_and_the_others_are_looked_at` |
 //! | I8 | events are read within 10 ms | scenario 16 |
 //! | I9 | not ready only when every call hung for 3 minutes | scenarios 7 to 9; `random.rs::look` |
 //! | I10 | few calls at idle | `absent::a_node_on_which_nothing_happens_asks_next_to_nothing` |

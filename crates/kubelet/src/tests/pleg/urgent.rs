@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rubelet_base::PodName;
 use rubelet_cri::{Timeouts, v1::ContainerEventType as Kind};
-use rubelet_sim::{EventFault, What};
+use rubelet_sim::{EventFault, Subject, What};
 use tokio::time::{Instant, sleep};
 
 use super::told::millis;
 use crate::{
     images::PullParallelism,
-    pleg::LifecycleKind,
+    pleg::{
+        LifecycleKind,
+        places::{AT_ONCE, QUICK_AT_ONCE},
+    },
     tests::node::{Node, seconds},
 };
 
@@ -78,8 +81,53 @@ async fn no_more_than_sixteen_pods_are_looked_at_at_a_time() {
     let mark = node.sim.oracle().mark();
     node.agent().pleg().relist_now();
     sleep(seconds(5)).await;
+    let (most, read) = reads_at_a_time(&node, mark);
+    assert_eq!((most, read), (QUICK_AT_ONCE, 119));
+}
+
+/// I7.
+#[tokio::test(start_paused = true)]
+async fn however_many_pods_hang_what_is_asked_is_bounded_and_the_others_are_looked_at() {
+    let mut node = Node::stopped(PullParallelism::Unlimited, Timeouts::default());
+    node.sim.populate(320, 1);
+    node.set_waiting(true);
+    node.start();
+    sleep(seconds(20)).await;
+    let mark = node.sim.oracle().mark();
+    let containers = node.sim.containers();
+    let (good, bad) = containers.split_at(20);
+    let hangs: Vec<_> = bad
+        .iter()
+        .map(|of| {
+            let hang = node.sim.hang("ContainerStatus", Subject::pod(&of.pod_uid));
+            node.sim.kill_container(&of.id, 1, "");
+            hang
+        })
+        .collect();
+    // Each of them is given a second of a quick place, once.
+    sleep(seconds(20)).await;
+    for of in good {
+        sleep(seconds(3)).await;
+        node.sim.kill_container(&of.id, 1, "");
+        let took = node.until_death_of(&of.id).await;
+        assert!(took <= millis(50), "{took:?}");
+    }
+    let (most, read) = reads_at_a_time(&node, mark);
+    assert_eq!((most, read), (AT_ONCE, 320));
+    drop(hangs);
+    let told = |node: &Node| {
+        let mut all = bad.iter();
+        all.all(|of| node.times_told(&of.id, LifecycleKind::Died) == 1)
+    };
+    let took = node.until("all ends are told", told).await;
+    assert!(took <= seconds(6), "{took:?}");
+}
+
+/// So many pods had statuses of their containers read at the same time, and so many at all; none twice
+/// at a time.
+fn reads_at_a_time(node: &Node, since: usize) -> (usize, usize) {
     let (mut reads, mut most, mut read) = (BTreeMap::new(), 0, BTreeSet::new());
-    for entry in &node.sim.oracle().entries()[mark..] {
+    for entry in &node.sim.oracle().entries()[since..] {
         match &entry.what {
             What::CallBegan {
                 number,
@@ -98,5 +146,5 @@ async fn no_more_than_sixteen_pods_are_looked_at_at_a_time() {
         }
         most = most.max(reads.len());
     }
-    assert_eq!((most, read.len()), (16, 119));
+    (most, read.len())
 }

@@ -9,7 +9,7 @@ use rubelet_pod_plan::{ContainerPhase, ObservedPod};
 use rubelet_sim::{Subject, What};
 
 use crate::{
-    pleg::{LifecycleEvent, LifecycleKind as Kind},
+    pleg::{LifecycleEvent, LifecycleKind as Kind, places::AT_ONCE},
     tests::node::Node,
 };
 
@@ -27,11 +27,6 @@ struct Read {
     id: Option<String>,
     at: Duration,
 }
-
-/// So many pods are inspected at a time: those that hung before in a lane of their own.
-const AT_ONCE: usize = 16 + 4;
-/// And those that take longer than this beside them.
-const SLOW: Duration = Duration::from_secs(1);
 
 fn is_read(call: &str) -> bool {
     ["ContainerStatus", "PodSandboxStatus"].contains(&call)
@@ -111,7 +106,7 @@ impl Truth {
     }
 
     /// I7: all reads of a pod that are under way belong to one inspection, which begins them at the
-    /// same time, and no more pods than that are inspected at a time.
+    /// same time, and no more pods are inspected at a time than there are places, slow ones included.
     fn read_began(&mut self, number: u64, subject: &Subject, at: Duration, node: &Node) {
         let Some(pod) = subject.pod_uid.clone() else {
             return;
@@ -129,8 +124,7 @@ impl Truth {
             );
         }
         self.reads.insert(number, read);
-        let young = self.reads.values().filter(|read| at - read.at < SLOW);
-        let pods: BTreeSet<_> = young.map(|read| &*read.pod).collect();
+        let pods: BTreeSet<_> = self.reads.values().map(|read| &*read.pod).collect();
         assert!(
             pods.len() <= AT_ONCE,
             "I7: {} pods are inspected\n{}",
