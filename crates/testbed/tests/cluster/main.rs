@@ -10,6 +10,7 @@ mod outside;
 
 mod away;
 mod bootstrap;
+mod controllers;
 mod images;
 mod joined;
 mod mirrors;

@@ -1,0 +1,36 @@
+//! Pods that are deleted with and without patience.
+
+use super::{applies, pods};
+use crate::joined::{Joined, pod};
+
+/// A script that does not go when it is told to.
+const STUBBORN: &str = "trap 'echo no' TERM; echo begins; while :; do sleep 0.1; done";
+
+#[test]
+fn a_pod_goes_after_its_grace_or_at_once_when_it_is_forced() {
+    if !applies() {
+        return;
+    }
+    let joined = Joined::start("worker");
+    for name in ["patient", "forced"] {
+        let mut stubborn = pod(name, STUBBORN);
+        stubborn["spec"]["terminationGracePeriodSeconds"] = 3.into();
+        joined.create(&stubborn);
+        joined.wait_ready(name);
+    }
+    joined
+        .kubectl
+        .stdout(&["delete", "pod", "patient", "--timeout=60s"]);
+    joined.kubectl.stdout(&[
+        "delete",
+        "pod",
+        "forced",
+        "--force",
+        "--grace-period=0",
+        "--timeout=60s",
+    ]);
+    assert_eq!(pods(&joined, "forced").len(), 0);
+    // What the API server has forgotten does not go on running.
+    joined.wait_empty();
+    joined.cluster.no_violations().unwrap();
+}
