@@ -1,22 +1,55 @@
 //! A model of the API server, with faults: for tests, and to try a node by hand.
 //!
 //! [`SimApi`] keeps objects in memory and answers as the real one does, as far as a node, kubectl and
-//! tests of them can tell: discovery, lists with selectors and parts, watches with bookmarks and
-//! initial events, the three kinds of patches, preconditions, graceful deletion, subresources, tokens,
-//! certificates, reviews, and errors with upstream's reasons and words. It schedules pods, but none whose
-//! volumes are claimed, answers logs from the node, and can be as strict with nodes as the real one:
-//! each reads what its pods name, and for a moment after a start not even that.
-//!
-//! It goes wrong on request ([`Rule`], [`SimApi::restart`], [`SimApi::set_frozen`]), by chance with a
-//! seed, and keeps a record of all requests and of what no node may do ([`SimApi::violations`]). [`odd`]
-//! makes objects that no server should send.
+//! tests of them can tell. It goes wrong on request ([`Rule`], [`SimApi::restart`], [`SimApi::set_frozen`]), by
+//! chance with a seed, and keeps a record of all requests and of what no node may do ([`SimApi::violations`]).
+//! [`odd`] makes objects that no server should send.
 //!
 //! Tasks: one accept loop, one per connection, the scheduler and the node lifecycle. They share the
 //! objects behind a lock that is never held across a wait. All time is tokio's: with
 //! [`SimApi::connect`], which needs no network, tests with paused time take none.
 //!
-//! Not modelled: OpenAPI documents, server-side apply, answers in YAML, workload controllers, volumes of the
-//! cluster, exec, attach and port-forward.
+//! # Rules
+//!
+//! The rules are those of Kubernetes 1.36. They are the model's own: it takes nothing from the product but durations and
+//! seeded numbers, so that the two can't share a mistake. Each file names its source upstream.
+//!
+//! - Forms: JSON, tables with `includeObject`, protobuf for all kinds, errors and watches; by the weights of `Accept`, and
+//!   406 for anything else. Bodies in JSON and protobuf.
+//! - Patches: JSON patch with the liberties of upstream's library (a missing field can be replaced, copied and tested for
+//!   null), JSON merge patch, strategic merge patch with all directives. New entries of a list come before those that the
+//!   patch does not name. A 422 does not say why; an error that upstream gives no code is a 500.
+//! - Selectors: label selectors whose values must be label values, also behind `>`; field selectors with escapes, on the
+//!   fields that upstream selects by, and a boolean is never empty.
+//! - Lists of now or of a remembered version, in parts; watches with bookmarks and initial events; a version that is
+//!   forgotten is 410, one that is still to come a 504.
+//! - Writes: UID and version as preconditions, dry runs, `generateName`, generations, finalizers, graceful deletion of pods,
+//!   subresources that change their part only.
+//! - Pods: defaults, the admission of priorities, tolerations and service accounts, QoS; a specification that is fixed but
+//!   for a few fields; ended containers that stay ended; addresses of a status that agree and are one of each family; a
+//!   nominated node only before binding.
+//! - Nodes, leases, events, secrets, services, namespaces, certificate requests: defaults and checks of what a node writes.
+//!   Events of the newer group are checked strictly and hardly change; numbers of a lease must mean something.
+//! - Tokens: audiences of the server and of reviews; lives from ten minutes, cut where the settings say so, and a year for
+//!   a pod's own token of 3607 s; a leeway of a minute; good only while account, pod, secret or node are there and the same.
+//! - Authorization: what a node may do at all, one object at a time, with a delay after a start
+//!   ([`SimApiConfig::relations_after`]); what it may write (NodeRestriction), tokens and their audiences included. Others
+//!   may do what no rule forbids ([`AccessRule`]).
+//! - Controllers: a scheduler that binds no pod with claimed volumes, signers and approvers, the node lifecycle.
+//!
+//! # Not modelled
+//!
+//! - OpenAPI documents, server-side apply and `managedFields`, `fieldValidation`, answers in YAML and CBOR,
+//!   `PartialObjectMetadata`, tables in protobuf, negative indices in a JSON patch, warnings in headers.
+//! - Workload controllers, garbage collection by owners, quotas, limit ranges, pod security, webhooks, priority classes but
+//!   the two of the system, pod disruption budgets.
+//! - Volumes of the cluster, resource claims and slices, pod certificate requests, cluster trust bundles: these kinds are not
+//!   served, so the rules of the authorizer of nodes about them are absent, too.
+//! - Roles and bindings, impersonation, legacy tokens in secrets, a token's success remembered for ten seconds, a lag of the
+//!   authorizer of nodes while the server runs.
+//! - exec, attach and port-forward; resizes of pods.
+//! - Validation of fields that no test of a node depends on: a body that has the right type mostly passes, and unknown
+//!   fields are kept instead of dropped.
 
 mod access;
 mod answer;

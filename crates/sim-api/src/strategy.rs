@@ -1,6 +1,8 @@
 //! What is special about each kind: defaults, what may change, what follows.
 
 mod certificate;
+mod event;
+mod lease;
 mod name;
 mod namespace;
 mod node;
@@ -43,6 +45,8 @@ pub(crate) fn before_create(
             node::before_create(object, context);
             node::as_kept(object);
         }
+        "events" => event::before_create(kind, object)?,
+        "leases" => lease::check(kind, object)?,
         "secrets" => secret::before_create(object),
         "services" => service::before_create(object, context),
         "namespaces" => namespace::before_create(object),
@@ -93,6 +97,8 @@ pub(crate) fn before_update(
             meta::carry(new, old, "status");
             return Ok(());
         }
+        ("events", "") => event::before_update(kind, old, new)?,
+        ("leases", "") => lease::check(kind, new)?,
         ("secrets", "") => secret::before_update(old, new),
         ("nodes", _) => node::as_kept(new),
         _ => {}

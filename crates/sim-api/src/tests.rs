@@ -1,6 +1,7 @@
 //! The server as its clients see it: over connections in memory, with paused time.
 
 mod certificates;
+mod checks;
 mod client;
 mod deletion;
 mod faults;

@@ -1,5 +1,6 @@
 //! Pods: what is set, what may change and by which path.
 
+mod addresses;
 mod admission;
 mod bind;
 mod defaults;
@@ -60,7 +61,20 @@ pub(super) fn before_status(kind: &Kind, old: &Value, new: &mut Value) -> Result
     if new["status"].get(generation).is_none() {
         meta::carry(&mut new["status"], before, generation);
     }
+    addresses::complete(&mut new["status"]);
     let mut causes = transition::check(old, new);
+    causes.extend(addresses::check(old, new));
+    let nominated = &new["status"]["nominatedNodeName"];
+    let is_bound = !meta::text(old, "/spec/nodeName").is_empty();
+    if is_bound
+        && !meta::text(nominated, "").is_empty()
+        && *nominated != before["nominatedNodeName"]
+    {
+        causes.push(FieldError::forbidden(
+            "status.nominatedNodeName",
+            "may not be set on pods that are already bound to a node",
+        ));
+    }
     if new["status"]["qosClass"] != before["qosClass"] {
         let value = &new["status"]["qosClass"];
         causes.push(FieldError::invalid(

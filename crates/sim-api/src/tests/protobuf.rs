@@ -41,8 +41,9 @@ async fn objects_lists_and_errors_are_the_same_in_both_forms() {
     assert_eq!((code, made["kind"].as_str()), (201, Some("Pod")));
     let event = json!({
         "metadata": { "name": "web.1", "namespace": "default" },
-        "regarding": { "kind": "Pod", "name": "web" }, "reason": "Pulled", "note": "done",
-        "eventTime": "2026-01-01T00:00:00.000001Z", "type": "Normal",
+        "regarding": { "kind": "Pod", "namespace": "default", "name": "web" }, "reason": "Pulled", "note": "done",
+        "eventTime": "2026-01-01T00:00:00.000001Z", "type": "Normal", "action": "Pull",
+        "reportingController": "kubelet", "reportingInstance": "n",
     });
     api.create("events.events.k8s.io", &event).unwrap();
     for path in [

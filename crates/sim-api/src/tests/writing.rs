@@ -185,7 +185,9 @@ async fn events_can_be_written_in_one_form_and_read_in_the_other() {
     let event = json!({
         "metadata": { "name": "web.1" },
         "regarding": { "kind": "Pod", "name": "web", "namespace": "default" },
-        "reason": "Pulled", "note": "done", "type": "Normal",
+        "reason": "Pulled", "note": "done", "type": "Normal", "action": "Pull",
+        "eventTime": "2026-01-01T00:00:00.000000Z", "reportingController": "kubelet",
+        "reportingInstance": "n",
     });
     let (code, _) = client
         .post("/apis/events.k8s.io/v1/namespaces/default/events", &event)

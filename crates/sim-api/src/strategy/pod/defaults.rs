@@ -126,6 +126,10 @@ fn complete_volume(volume: &mut Value) {
     {
         meta::default(host, "type", "");
     }
+    if let Some(image) = volume.get_mut("image").filter(|source| source.is_object()) {
+        let policy = pull_policy(meta::text(image, "/reference"));
+        meta::default(image, "pullPolicy", policy);
+    }
     if let Some(items) = volume.get_mut("downwardAPI") {
         complete_items(items);
     }
@@ -168,7 +172,11 @@ mod tests {
                 "resources": { "limits": { "cpu": "1" }, "requests": { "memory": "1Mi" } },
                 "livenessProbe": { "httpGet": { "port": 80 }, "periodSeconds": 3 },
             }],
-            "volumes": [{ "name": "v" }, { "name": "s", "secret": { "secretName": "x" } }],
+            "volumes": [
+                { "name": "v" },
+                { "name": "s", "secret": { "secretName": "x" } },
+                { "name": "i", "image": { "reference": "data:1" } },
+            ],
         } });
         complete(&mut pod);
         let spec = &pod["spec"];
@@ -185,6 +193,7 @@ mod tests {
         assert_eq!(container["livenessProbe"]["periodSeconds"], 3);
         assert_eq!(spec["volumes"][0]["emptyDir"], json!({}));
         assert_eq!(spec["volumes"][1]["secret"]["defaultMode"], 420);
+        assert_eq!(spec["volumes"][2]["image"]["pullPolicy"], "IfNotPresent");
         let once = pod.clone();
         complete(&mut pod);
         assert_eq!(pod, once);
