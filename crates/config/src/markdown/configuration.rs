@@ -11,6 +11,9 @@ use rubelet_base::parity::count_verdicts;
 use serde_json::Value;
 use std::fmt::Write as _;
 
+/// The key of the project's own options.
+const OWN: &str = "rubelet";
+
 /// The text of `docs/configuration.md`.
 #[must_use]
 pub fn configuration_markdown() -> String {
@@ -62,7 +65,7 @@ pub fn configuration_markdown() -> String {
     missing(&mut page);
     page.push_str("## Rubelet's own options\n\nThese stand under the key `rubelet`.\n\n");
     let rubelet = to_value(&RubeletOptions::default());
-    table(&mut page, RubeletOptions::FIELDS, "rubelet", &rubelet);
+    table(&mut page, RubeletOptions::FIELDS, OWN, &rubelet);
     page.push_str("## The kubelet's options\n\n");
     let config = to_value(&KubeletConfiguration::default());
     table(&mut page, KubeletConfiguration::FIELDS, "", &config);
@@ -106,9 +109,13 @@ fn missing(page: &mut String) {
 }
 
 fn table(page: &mut String, fields: &'static [Field], prefix: &str, defaults: &Value) {
-    page.push_str(
-        "| Field | Type | Default | Verdict | Flag | Meaning |\n|---|---|---|---|---|---|\n",
-    );
+    // There is nothing to compare the project's own options with.
+    let is_own = prefix == OWN;
+    page.push_str(if is_own {
+        "| Field | Type | Default | Flag | Meaning |\n|---|---|---|---|---|\n"
+    } else {
+        "| Field | Type | Default | Verdict | Flag | Meaning |\n|---|---|---|---|---|---|\n"
+    });
     each_leaf(fields, prefix, &mut |path, field| {
         let inside = path.strip_prefix("rubelet.").unwrap_or(path);
         let pointer = format!("/{}", inside.replace('.', "/"));
@@ -119,11 +126,15 @@ fn table(page: &mut String, fields: &'static [Field], prefix: &str, defaults: &V
         let flag = all_flags()
             .find(|flag| matches!(flag.role, Role::Field(known) if known == path))
             .map_or(String::new(), |flag| format!("`--{}`", flag.name));
+        let verdict = if is_own {
+            String::new()
+        } else {
+            format!(" {} |", field.effect.name())
+        };
         writeln!(
             page,
-            "| `{path}` | {} | {default}{mark} | {} | {flag} | {} |",
+            "| `{path}` | {} | {default}{mark} |{verdict} {flag} | {} |",
             type_name(field.kind),
-            field.effect.name(),
             cell(&format!("{}{}", meaning(field), needed(path))),
         )
         .expect("a String takes any text");
