@@ -37,7 +37,7 @@
 //! | | what | checked by |
 //! |---|---|---|
 //! | I1 | a task works only on what was looked at after its last step | `random/told.rs` in all seeds; `tests/turns.rs` in many orders of threads |
-//! | I2 | what is known becomes true 2 s after trouble ends, or 70 s | `random/seeds.rs::learn_the_truth` |
+//! | I2 | what is known becomes true after trouble, within `BACK_OFF` + `SOON`, or `LATER`, and `MOVES` | `random/seeds.rs::learn_the_truth` |
 //! | I3 | one start, one end, one removal of each container | `random/truth.rs::assert_once` |
 //! | I4 | each end is followed by a round that begins after it | `random/told.rs::assert_all_worked_on` |
 //! | I5 | nothing is made that is alive | `random/truth.rs::follow`; `lost_answers.rs`, `killed_agent.rs`, `partial_lists.rs` |
