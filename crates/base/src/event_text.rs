@@ -174,6 +174,7 @@ pub const EVENTS: &[EventText] = &[
         "SupplementalGroupsPolicyNotSupported",
         "SupplementalGroupsPolicy=Strict is not supported in this node",
     ),
+    warning("Preempting", "Preempted in order to admit critical pod"),
     // Resizes.
     warning("ResizeInfeasible", "Pod resize Infeasible: {}"),
     // The node.

@@ -31,6 +31,7 @@ mod tests;
 use std::{convert::Infallible, path::PathBuf, sync::Arc, time::Duration};
 
 use rubelet_api::pod::Pod;
+use rubelet_base::PodUid;
 use rubelet_kube::{Client, WatchTarget};
 use rubelet_kubelet::{clock::Clock, events::Recorder, runtime_state::RuntimeState};
 use rubelet_node_plan::{
@@ -137,6 +138,14 @@ impl NodeHandle {
     pub fn admit(&self, pod: &Pod, others: &[Arc<Pod>]) -> Result<(), Rejection> {
         let others: Vec<&Pod> = others.iter().map(AsRef::as_ref).collect();
         admission::admit(pod, &self.admission(), &others)
+    }
+
+    /// Which of the others have to end so that a critical pod may run, if that helps.
+    #[must_use]
+    pub fn preempt(&self, pod: &Pod, others: &[Arc<Pod>]) -> Option<Vec<PodUid>> {
+        let others: Vec<&Pod> = others.iter().map(AsRef::as_ref).collect();
+        let victims = admission::victims(pod, &self.admission(), &others)?;
+        Some(victims.iter().map(|victim| victim.uid.clone()).collect())
     }
 }
 

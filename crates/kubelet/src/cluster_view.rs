@@ -28,6 +28,12 @@ pub trait ClusterView: Send + Sync + 'static {
     /// It may not; it fails for good.
     fn admit(&self, pod: &Pod, others: &[Arc<Pod>]) -> Result<(), Rejection>;
 
+    /// Which of the other pods have to end so that a critical pod may start; `None` where that would
+    /// not help it, and it is to be rejected.
+    fn preempt(&self, _: &Pod, _: &[Arc<Pod>]) -> Option<Vec<PodUid>> {
+        None
+    }
+
     /// Reads the node once more, for a moment at most: a label may be newer than what is known of it.
     async fn refresh_node(&self) {}
 

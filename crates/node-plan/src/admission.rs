@@ -1,12 +1,12 @@
 //! Whether a pod of the API server may run on this node, in upstream's order, reasons and words.
 //!
 //! Source of the rules: `pkg/kubelet/lifecycle/predicate.go`, the admission handlers around it, and
-//! the scheduler's filters of Kubernetes 1.36. Left out: preemption. A critical pod that lacks
-//! resources is rejected like any other.
+//! the scheduler's filters of Kubernetes 1.36.
 
 mod affinity;
 mod apparmor;
 mod ports;
+mod preemption;
 mod requests;
 mod resources;
 mod taints;
@@ -19,6 +19,7 @@ use rubelet_api::{
     scheduling::TaintEffect,
 };
 
+pub use preemption::{PREEMPTED, PREEMPTED_CONDITION, PREEMPTING, victims};
 pub use requests::{PodRequests, pod_requests};
 
 use crate::{
@@ -175,6 +176,18 @@ fn fits_system(pod: &Pod, node: &AdmissionNode) -> Result<(), Rejection> {
 
 /// The scheduler's filters. Of a critical pod's failures those that are no shortage count first.
 fn predicates(pod: &Pod, node: &AdmissionNode, running: &[&Pod]) -> Result<(), Rejection> {
+    let shortages = resources::shortages(pod, node, running);
+    let shortage = shortages.first().map(resources::Shortage::rejection);
+    let other = misfits(pod, node, running).into_iter().next();
+    let first = match is_critical(pod) {
+        true => other.or(shortage),
+        false => shortage.or(other),
+    };
+    first.map_or(Ok(()), Err)
+}
+
+/// What else than a shortage keeps a pod away.
+fn misfits(pod: &Pod, node: &AdmissionNode, running: &[&Pod]) -> Vec<Rejection> {
     let mut others = Vec::new();
     if !affinity::matches(pod, node) {
         others.push(Rejection::predicate(
@@ -204,13 +217,7 @@ fn predicates(pod: &Pod, node: &AdmissionNode, running: &[&Pod]) -> Result<(), R
             "node(s) had taints that the pod didn't tolerate",
         ));
     }
-    let shortage = resources::shortages(pod, node, running).into_iter().next();
-    let other = others.into_iter().next();
-    let first = match is_critical(pod) {
-        true => other.or(shortage),
-        false => shortage.or(other),
-    };
-    first.map_or(Ok(()), Err)
+    others
 }
 
 #[cfg(test)]

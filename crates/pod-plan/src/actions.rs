@@ -27,6 +27,7 @@ pub use restart::{policy_of, should_restart};
 pub(crate) use stop::remove_volumes;
 
 use crate::{
+    intents::EarlyEnd,
     plan::{PodSnapshot, Step, Target},
     why::Why,
 };
@@ -40,8 +41,8 @@ pub struct Actions {
     pub why: Vec<Why>,
     /// The earliest time at which the decision could be another one.
     pub wake_at: Option<Timestamp>,
-    /// True if `activeDeadlineSeconds` has passed.
-    pub deadline_exceeded: bool,
+    /// Why the pod ends before its containers do: `activeDeadlineSeconds`, or an eviction.
+    pub early_end: Option<EarlyEnd>,
     /// True if the newest sandbox can't be used any more.
     pub sandbox_unusable: bool,
     /// True if the sandbox is lost and the pod is not started again.

@@ -22,6 +22,9 @@ pub struct Intents {
     /// Ephemeral containers, each the JSON of a v1 EphemeralContainer.
     #[serde(default)]
     pub ephemeral: Vec<Box<str>>,
+    /// Why the pod is to end and fail, though its source wants it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eviction: Option<EarlyEnd>,
     /// A grace that is shorter than the one with which the pod's end began.
     #[serde(default)]
     pub grace: Option<Duration>,
@@ -41,6 +44,15 @@ impl Intents {
             (None, _) => due,
         }
     }
+}
+
+/// Why a pod ends before its containers do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlyEnd {
+    /// `status.reason`.
+    pub reason: Box<str>,
+    /// `status.message`.
+    pub message: Box<str>,
 }
 
 /// A container that is to be restarted now, without any back-off.

@@ -32,7 +32,7 @@ pub mod transitions;
 pub mod why;
 
 pub use history::{History, VolumeState};
-pub use intents::Intents;
+pub use intents::{EarlyEnd, ForeignCondition, Intents};
 pub use observed::{ContainerPhase, ObservedContainer, ObservedPod, ObservedSandbox, Process};
 pub use plan::{PlanSettings, PodPlan, PodSnapshot, Step, Target, plan};
 pub use probe::{Outcome, ProbeKind, ProbeOutcomes, ProbeTarget};

@@ -47,13 +47,15 @@ pub fn generate(snapshot: &PodSnapshot<'_>, actions: &Actions, now: Timestamp) -
         phase = old.phase;
         reason = old.reason.clone();
         message = old.message.clone();
-    } else if actions.deadline_exceeded && may_run(snapshot.observed) {
+    } else if let Some(end) = &actions.early_end {
         // Nobody may take its place while something of it runs.
-        phase = previous.map_or(Phase::Pending, |old| old.phase);
-    } else if actions.deadline_exceeded {
-        phase = Phase::Failed;
-        reason = "DeadlineExceeded".into();
-        message = "Pod was active on the node longer than the specified deadline".into();
+        if may_run(snapshot.observed) {
+            phase = previous.map_or(Phase::Pending, |old| old.phase);
+        } else {
+            phase = Phase::Failed;
+            reason = end.reason.clone();
+            message = end.message.clone();
+        }
     }
     if actions.given_up && !phase.is_terminal() && snapshot.observed.is_stopped() {
         // Some of its containers never ran, and none will.

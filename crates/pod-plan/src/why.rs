@@ -29,6 +29,8 @@ pub enum Why {
     PhaseIsTerminal,
     /// The pod was active longer than `activeDeadlineSeconds`.
     DeadlineExceeded,
+    /// The pod makes room, for this reason.
+    Evicted(Box<str>),
     /// No source wants the pod any more.
     NotWanted,
     /// The init container failed and may not be started again.
@@ -100,6 +102,8 @@ pub enum KillCause {
     PodStops,
     /// The pod was active longer than its deadline.
     Deadline,
+    /// The pod is evicted.
+    Evicted,
     /// It failed its liveness probe.
     Liveness,
     /// It failed its startup probe.
@@ -134,6 +138,7 @@ impl fmt::Display for Why {
             ),
             Self::PodCompleted => f.write_str("all containers ended and none will be restarted"),
             Self::PhaseIsTerminal => f.write_str("the pod has ended; it is not started again"),
+            Self::Evicted(reason) => write!(f, "the pod is evicted: {reason}"),
             Self::DeadlineExceeded => f.write_str("the pod was active longer than its deadline"),
             Self::NotWanted => f.write_str("no source wants the pod any more"),
             Self::InitFailed(name) => {
@@ -213,6 +218,7 @@ impl fmt::Display for KillCause {
             Self::Unknown => "the runtime lost track of it",
             Self::PodStops => "the pod ends",
             Self::Deadline => "the pod was active longer than its deadline",
+            Self::Evicted => "the pod is evicted",
             Self::Liveness => "it failed its liveness probe",
             Self::Startup => "it failed its startup probe",
             Self::PostStart => "its postStart hook failed",

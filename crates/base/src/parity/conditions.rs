@@ -18,10 +18,7 @@ pub const POD_CONDITIONS: &[ParityRow] = &[
         "Initialized, Ready: UnknownContainerStatuses",
         "a status always has its containers, so the reason never applies",
     ),
-    not_yet(
-        "DisruptionTarget: TerminationByKubelet",
-        "no pod is evicted, preempted or ended by a shutdown",
-    ),
+    same("DisruptionTarget: TerminationByKubelet (of a pod that is preempted)"),
     same("PodResizePending: Infeasible"),
     not_yet(
         "PodResizePending: Deferred",
@@ -65,7 +62,7 @@ pub const POD_REASONS: &[ParityRow] = &[
         "such pods have PodFeatureUnsupported",
     ),
     same("PodOSSelectorNodeLabelDoesNotMatch, PodOSNotSupported"),
-    not_yet("Preempting", "a critical pod without room is rejected"),
+    same("Preempting"),
     same("SupplementalGroupsPolicyNotSupported"),
     same("SysctlForbidden"),
     not_yet(

@@ -17,6 +17,9 @@ use super::ApiPods;
 pub type Admission =
     Box<dyn Fn(&Pod, &[Arc<Pod>]) -> Result<(), Rejection> + Send + Sync + 'static>;
 
+/// Which of the others would have to end so that a critical pod fits.
+pub type Preemption = Box<dyn Fn(&Pod, &[Arc<Pod>]) -> Option<Vec<PodUid>> + Send + Sync + 'static>;
+
 /// Reads the node once more.
 pub type Refresh = Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static>;
 
@@ -24,6 +27,7 @@ pub type Refresh = Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync + 'stati
 pub struct Gate {
     api: Arc<ApiPods>,
     admission: Admission,
+    preemption: Option<Preemption>,
     refresh: Option<Refresh>,
     /// Pods that ask for what this node can't do, whatever else runs.
     rejected: Mutex<BTreeMap<PodUid, Rejection>>,
@@ -36,8 +40,18 @@ impl Gate {
         Self {
             api,
             admission,
+            preemption: None,
             refresh: None,
             rejected: Mutex::default(),
+        }
+    }
+
+    /// The same with a way to make room for critical pods.
+    #[must_use]
+    pub fn with_preemption(self, preemption: Preemption) -> Self {
+        Self {
+            preemption: Some(preemption),
+            ..self
         }
     }
 
@@ -80,6 +94,13 @@ impl ClusterView for Gate {
             return Err(rejection.clone());
         }
         (self.admission)(pod, others)
+    }
+
+    fn preempt(&self, pod: &Pod, others: &[Arc<Pod>]) -> Option<Vec<PodUid>> {
+        if self.lock().contains_key(&pod.uid) {
+            return None;
+        }
+        self.preemption.as_ref()?(pod, others)
     }
 
     fn published(&self, uid: &PodUid) -> Option<PodStatus> {

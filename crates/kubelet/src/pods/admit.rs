@@ -4,15 +4,32 @@ use std::sync::Arc;
 
 use rubelet_api::{
     pod::Pod,
-    status::{Phase, PodStatus},
+    status::{ConditionStatus, Phase, PodStatus},
 };
-use tracing::info;
+use rubelet_base::{ErrorChain, PodUid};
+use rubelet_node_plan::admission::{PREEMPTED, PREEMPTED_CONDITION, PREEMPTING};
+use rubelet_pod_plan::{EarlyEnd, ForeignCondition};
+use tracing::{info, warn};
 
 use super::table::PodTable;
 use crate::{
     cluster_view::Rejection, events::EventType, pleg::RuntimePod, pod_task::PodEntry,
     records::PodRecord,
 };
+
+/// Type of the condition that says why a pod ends early.
+const DISRUPTION_TARGET: &str = "DisruptionTarget";
+/// Its reason.
+const TERMINATION_BY_KUBELET: &str = "TerminationByKubelet";
+
+/// Why a pod does not start.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// It fails for good.
+    Rejected(Rejection),
+    /// It waits for pods that are ending, and for these, which have to be told.
+    Waits(Vec<PodUid>),
+}
 
 /// What is known of a pod from before.
 pub(super) struct Memory {
@@ -44,12 +61,15 @@ impl PodTable {
 
     /// Whether a pod without a task may have one. What was taken in once is not judged again: not
     /// what the runtime holds, not what has a record, not what the cluster has seen running.
+    ///
+    /// # Errors
+    /// Why not, or why not yet.
     pub(super) fn admit(
         &self,
         pod: &Arc<Pod>,
         memory: &Memory,
         runtime: &[RuntimePod],
-    ) -> Result<(), Rejection> {
+    ) -> Result<(), Refusal> {
         if memory.taken_in || runtime.iter().any(|found| found.uid == pod.uid) {
             return Ok(());
         }
@@ -58,8 +78,64 @@ impl PodTable {
             let entry = context.board.get(&pod.uid);
             entry.is_none_or(|entry| !entry.status.phase.is_terminal())
         };
-        let others: Vec<Arc<Pod>> = self.working_on().filter(active).collect();
-        context.cluster.admit(pod, &others)
+        let mut others: Vec<Arc<Pod>> = self.working_on().filter(active).collect();
+        // Room that is made for one pod is taken by no other.
+        others.extend(self.waiting_for_room(&pod.uid));
+        let Err(rejection) = context.cluster.admit(pod, &others) else {
+            return Ok(());
+        };
+        let staying: Vec<Arc<Pod>> = others
+            .iter()
+            .filter(|other| !self.is_leaving(&other.uid))
+            .cloned()
+            .collect();
+        if staying.len() < others.len() && context.cluster.admit(pod, &staying).is_ok() {
+            return Err(Refusal::Waits(Vec::new()));
+        }
+        match context.cluster.preempt(pod, &staying) {
+            Some(victims) => Err(Refusal::Waits(victims)),
+            None => Err(Refusal::Rejected(rejection)),
+        }
+    }
+
+    /// Whether a pod was evicted and has not ended.
+    fn is_leaving(&self, uid: &PodUid) -> bool {
+        let intents = self.context().intents.current(uid);
+        intents.is_some_and(|intents| intents.eviction.is_some())
+    }
+
+    /// Ends pods so that a critical one may start; it is judged again when they have ended (kubelet:
+    /// `evictPodsToFreeRequests`).
+    pub(super) async fn preempt(&mut self, pod: &Arc<Pod>, victims: &[PodUid]) {
+        if !victims.is_empty() {
+            self.wait_for_room(pod);
+        }
+        let now = self.context().clock.now();
+        for victim in self.pods_of(victims) {
+            info!(pod = %victim.name, uid = %victim.uid, wants = %pod.name, "Pod is preempted for a critical pod");
+            let context = self.context();
+            let recorder = &context.recorder;
+            recorder.pod(&victim, None, EventType::Warning, PREEMPTING, PREEMPTED);
+            let asked = context.intents.update(&victim.uid, |intents| {
+                intents.eviction = Some(EarlyEnd {
+                    reason: PREEMPTING.into(),
+                    message: PREEMPTED.into(),
+                });
+                intents
+                    .conditions
+                    .retain(|one| *one.kind != *DISRUPTION_TARGET);
+                intents.conditions.push(ForeignCondition {
+                    kind: DISRUPTION_TARGET.into(),
+                    status: ConditionStatus::True,
+                    reason: TERMINATION_BY_KUBELET.into(),
+                    message: PREEMPTED_CONDITION.into(),
+                    last_transition: now,
+                });
+            });
+            if let Err(error) = asked.await {
+                warn!(pod = %victim.name, error = %ErrorChain(&error), "Pod can't be preempted; it is tried again");
+            }
+        }
     }
 
     /// Says why a pod does not run here, for as long as its source names it (kubelet: `rejectPod`).

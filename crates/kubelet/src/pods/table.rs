@@ -21,7 +21,7 @@ use tokio::{
 use tracing::{error, info};
 
 use super::{
-    admit::Memory,
+    admit::{Memory, Refusal},
     decide::{TableAction, TableSnapshot, TaskView, decide},
     orphan,
 };
@@ -55,6 +55,8 @@ pub struct PodTable {
     shown: BTreeSet<PodUid>,
     /// Pods of which nothing is left, or that were rejected, as long as their source names them.
     finished: BTreeSet<PodUid>,
+    /// Critical pods for which others are ending.
+    waiting: BTreeMap<PodUid, Arc<Pod>>,
 }
 
 /// A task that died; it is started again after a pause.
@@ -96,7 +98,25 @@ impl PodTable {
             died: BTreeMap::new(),
             shown: BTreeSet::new(),
             finished: BTreeSet::new(),
+            waiting: BTreeMap::new(),
         }
+    }
+
+    /// Takes room for a pod that has none yet.
+    pub(super) fn wait_for_room(&mut self, pod: &Arc<Pod>) {
+        self.waiting.insert(pod.uid.clone(), Arc::clone(pod));
+    }
+
+    /// The pods, without this one, that room is being made for.
+    pub(super) fn waiting_for_room(&self, uid: &PodUid) -> impl Iterator<Item = Arc<Pod>> {
+        let others = self.waiting.iter().filter(move |(other, _)| *other != uid);
+        others.map(|(_, pod)| Arc::clone(pod))
+    }
+
+    /// The pods of these tasks.
+    pub(super) fn pods_of(&self, uids: &[PodUid]) -> Vec<Arc<Pod>> {
+        let tasks = uids.iter().filter_map(|uid| self.tasks.get(uid));
+        tasks.filter_map(|task| task.view.running.clone()).collect()
     }
 
     pub(super) fn context(&self) -> &PodContext {
@@ -117,7 +137,9 @@ impl PodTable {
     /// Keeps tasks as the sources want them, for ever.
     pub async fn run(mut self) {
         self.on_disk = self.context.host.pods_on_disk().await.into_iter().collect();
+        let mut statuses = self.context.board.versions();
         loop {
+            statuses.borrow_and_update();
             let listed = self.relists.borrow_and_update().seq > Seq::ZERO;
             let (desired, all_ready) = self.desired();
             self.let_go(&desired);
@@ -138,6 +160,8 @@ impl PodTable {
                 Some(ended) = self.running.join_next_with_id() => self.ended(ended),
                 _ = any_changed(&mut self.sources) => {}
                 _ = self.relists.changed() => {}
+                // A pod that ends makes room.
+                _ = statuses.changed(), if !self.waiting.is_empty() => {}
                 () = sleep(HEARTBEAT) => {}
                 () = sleep_until(rested.unwrap_or(now)), if rested.is_some() => {}
             }
@@ -221,6 +245,15 @@ impl PodTable {
 
     async fn reconcile(&mut self, desired: &BTreeMap<PodUid, Arc<Pod>>, all_ready: bool) {
         let runtime = self.runtime_pods();
+        self.waiting.retain(|uid, pod| {
+            match desired.get(uid).filter(|pod| pod.deletion.is_none()) {
+                Some(wanted) => {
+                    *pod = Arc::clone(wanted);
+                    true
+                }
+                None => false,
+            }
+        });
         let views = self
             .tasks
             .iter()
@@ -261,14 +294,20 @@ impl PodTable {
                 // As the kubelet does: a label may have been set just before the pod was bound.
                 if admitted
                     .as_ref()
-                    .is_err_and(|rejection| *rejection.reason == *NODE_AFFINITY)
+                    .is_err_and(|refusal| matches!(refusal, Refusal::Rejected(why) if *why.reason == *NODE_AFFINITY))
                 {
                     self.context.cluster.refresh_node().await;
                     admitted = self.admit(&pod, &memory, runtime);
                 }
-                if let Err(rejection) = admitted {
-                    return self.reject(&pod, &rejection);
+                match admitted {
+                    Ok(()) => {}
+                    Err(Refusal::Waits(victims)) => return self.preempt(&pod, &victims).await,
+                    Err(Refusal::Rejected(rejection)) => {
+                        self.waiting.remove(&pod.uid);
+                        return self.reject(&pod, &rejection);
+                    }
                 }
+                self.waiting.remove(&pod.uid);
                 info!(pod = %pod.name, uid = %pod.uid, source = pod.source.as_str(), "Pod is wanted");
                 self.spawn(Arc::clone(&pod), Some(pod), None, memory).await;
             }

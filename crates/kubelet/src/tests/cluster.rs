@@ -60,6 +60,12 @@ impl ClusterView for FakeCluster {
         }
     }
 
+    fn preempt(&self, pod: &Pod, others: &[Arc<Pod>]) -> Option<Vec<PodUid>> {
+        let lesser = |other: &&Arc<Pod>| other.spec.priority < pod.spec.priority;
+        let victim = others.iter().find(lesser)?;
+        (pod.spec.priority >= 2_000_000_000).then(|| vec![victim.uid.clone()])
+    }
+
     fn published(&self, uid: &PodUid) -> Option<PodStatus> {
         self.published.lock().unwrap().get(uid).cloned()
     }
@@ -220,4 +226,83 @@ async fn a_job_that_is_known_to_be_done_is_not_done_again_on_a_node_that_lost_it
     sleep(seconds(600)).await;
     assert!(done(&node));
     assert_eq!(node.sim.oracle().starts(&uid, "app"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_critical_pod_takes_the_place_of_a_lesser_one_once_that_has_ended() {
+    let node = Node::new();
+    node.cluster.set_room(1);
+    let term = Behavior::runs().ending_on_term(seconds(7), 0);
+    node.sim.on_image("app:1", term);
+    let lesser = node.want(
+        "lesser",
+        &format!("terminationGracePeriodSeconds: 20, {APP}"),
+    );
+    node.change_in_api("lesser", |_| {});
+    node.until_running().await;
+
+    let critical =
+        "priorityClassName: system-node-critical, containers: [{name: app, image: 'app:2'}]";
+    let uid = node.want("critical", critical);
+    sleep(seconds(5)).await;
+    let status = node.pod("lesser").unwrap().status.clone();
+    assert_eq!(status.phase, Phase::Running, "its container ends");
+    assert_eq!(node.phase("critical"), Some(Phase::Pending));
+    assert_eq!(node.sim.oracle().starts(&uid, "app"), 0);
+    let condition = status.condition("DisruptionTarget").unwrap();
+    assert_eq!(&*condition.reason, "TerminationByKubelet");
+
+    // An ordinary pod is not let in before, and gets none of the room.
+    node.want("late", APP);
+    node.change_in_api("late", |_| {});
+    let took = node
+        .until("the critical one runs", |node| node.is_running("critical"))
+        .await;
+    assert!(took <= seconds(5), "{took:?}");
+    let status = node.pod("lesser").unwrap().status.clone();
+    assert_eq!(status.phase, Phase::Failed);
+    assert_eq!(&*status.reason, "Preempting");
+    assert_eq!(&*status.message, "Preempted in order to admit critical pod");
+    assert!(status.condition("DisruptionTarget").is_some());
+    node.until("the late one is rejected", |node| {
+        node.phase("late") == Some(Phase::Failed)
+    })
+    .await;
+    let events = node.events("lesser");
+    let told = "Warning Preempting: Preempted in order to admit critical pod";
+    let count = events
+        .iter()
+        .filter(|event| event.contains("Preempting"))
+        .count();
+    assert_eq!(count, 1, "{told} in {events:?}");
+    sleep(seconds(600)).await;
+    assert_eq!(
+        node.sim.oracle().starts(&lesser, "app"),
+        1,
+        "it does not come back"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_was_preempted_ends_after_a_restart_of_the_agent_too() {
+    let mut node = Node::new();
+    node.cluster.set_room(1);
+    node.sim.on_image("app:1", Behavior::runs().ignoring_term());
+    node.want(
+        "lesser",
+        &format!("terminationGracePeriodSeconds: 20, {APP}"),
+    );
+    node.change_in_api("lesser", |_| {});
+    node.until_running().await;
+    let critical =
+        "priorityClassName: system-node-critical, containers: [{name: app, image: 'app:2'}]";
+    node.want("critical", critical);
+    sleep(seconds(5)).await;
+    node.kill().await;
+    node.start();
+    node.until("the lesser one has ended", |node| {
+        node.phase("lesser") == Some(Phase::Failed) && node.is_running("critical")
+    })
+    .await;
+    assert_eq!(&*node.pod("lesser").unwrap().status.reason, "Preempting");
 }

@@ -5,8 +5,44 @@ use rubelet_api::pod::Pod;
 use super::{AdmissionNode, PodRequests, Rejection, pod_requests};
 use crate::node_status::resources::{hugepages_name, is_extended};
 
+/// A resource of which there is too little.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Shortage {
+    /// Its name.
+    pub(super) name: Box<str>,
+    requested: u64,
+    used: u64,
+    capacity: u64,
+}
+
+impl Shortage {
+    /// What the pod is told.
+    pub(super) fn rejection(&self) -> Rejection {
+        let Self {
+            name,
+            requested,
+            used,
+            capacity,
+        } = self;
+        Rejection::new(
+            &format!("OutOf{name}"),
+            format!(
+                "Node didn't have enough resource: {name}, requested: {requested}, used: {used}, \
+                 capacity: {capacity}"
+            ),
+        )
+    }
+
+    /// How much would have to become free.
+    pub(super) fn missing(&self) -> u64 {
+        let left = self.capacity.saturating_sub(self.used);
+        let over = self.used.saturating_sub(self.capacity);
+        self.requested.saturating_sub(left).saturating_add(over)
+    }
+}
+
 /// What there is too little of, in upstream's order.
-pub(super) fn shortages(pod: &Pod, node: &AdmissionNode, running: &[&Pod]) -> Vec<Rejection> {
+pub(super) fn shortages(pod: &Pod, node: &AdmissionNode, running: &[&Pod]) -> Vec<Shortage> {
     let mut found = Vec::new();
     let pods = u64::try_from(running.len()).unwrap_or(u64::MAX);
     if pods.saturating_add(1) > node.allocatable.pods {
@@ -50,12 +86,11 @@ pub(super) fn shortages(pod: &Pod, node: &AdmissionNode, running: &[&Pod]) -> Ve
     found
 }
 
-fn out_of(name: &str, requested: u64, used: u64, capacity: u64) -> Rejection {
-    Rejection::new(
-        &format!("OutOf{name}"),
-        format!(
-            "Node didn't have enough resource: {name}, requested: {requested}, used: {used}, \
-             capacity: {capacity}"
-        ),
-    )
+fn out_of(name: &str, requested: u64, used: u64, capacity: u64) -> Shortage {
+    Shortage {
+        name: name.into(),
+        requested,
+        used,
+        capacity,
+    }
 }

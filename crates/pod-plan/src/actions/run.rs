@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     after,
+    intents::EarlyEnd,
     plan::PodSnapshot,
     why::{KillCause, Why},
 };
@@ -26,16 +27,25 @@ pub(super) fn decide(snapshot: &PodSnapshot<'_>, now: Timestamp) -> Actions {
         return draft.actions;
     }
     let grace = snapshot.pod.spec.termination_grace_period;
+    let ended = snapshot.previous.is_some_and(|old| old.phase.is_terminal());
+    if let Some(eviction) = &snapshot.intents.eviction
+        && !ended
+    {
+        draft.actions.early_end = Some(eviction.clone());
+        draft.why(Why::Evicted(eviction.reason.clone()));
+        stop::halt(snapshot, &mut draft.actions, grace, KillCause::Evicted);
+        return draft.actions;
+    }
     if deadline_passed(snapshot, now, &mut draft.actions) {
-        draft.actions.deadline_exceeded = true;
+        draft.actions.early_end = Some(EarlyEnd {
+            reason: "DeadlineExceeded".into(),
+            message: "Pod was active on the node longer than the specified deadline".into(),
+        });
         draft.why(Why::DeadlineExceeded);
         stop::halt(snapshot, &mut draft.actions, grace, KillCause::Deadline);
         return draft.actions;
     }
-    if snapshot
-        .previous
-        .is_some_and(|status| status.phase.is_terminal())
-    {
+    if ended {
         draft.why(Why::PhaseIsTerminal);
         stop::halt(snapshot, &mut draft.actions, grace, KillCause::PodStops);
         return draft.actions;

@@ -259,7 +259,7 @@ fn wait_for_restart(
     status: &mut ContainerStatus,
 ) {
     if snapshot.target != Target::Run
-        || actions.deadline_exceeded
+        || actions.early_end.is_some()
         || actions.restarting_all
         || snapshot.previous.is_some_and(|old| old.phase.is_terminal())
     {

@@ -27,7 +27,7 @@ use rubelet_cluster::{
     objects::{ClusterObjects, ObjectsParts},
     source::{
         self, ApiPods, SourceParts,
-        gate::{Gate, Refresh},
+        gate::{Gate, Preemption, Refresh},
     },
     status::{self, StatusContext, StatusParts},
 };
@@ -155,6 +155,8 @@ impl Cluster {
             }),
         };
         let seen = Arc::clone(&handle);
+        let preemption: Preemption = Box::new(move |pod, others| seen.get()?.preempt(pod, others));
+        let seen = Arc::clone(&handle);
         let refresh: Refresh = Box::new(move || {
             let node = seen.get().cloned();
             Box::pin(async move {
@@ -164,7 +166,11 @@ impl Cluster {
             })
         });
         Ok(Self {
-            gate: Arc::new(Gate::new(Arc::clone(&api), Box::new(admission)).with_refresh(refresh)),
+            gate: Arc::new(
+                Gate::new(Arc::clone(&api), Box::new(admission))
+                    .with_preemption(preemption)
+                    .with_refresh(refresh),
+            ),
             api,
             objects: Arc::new(LateObjects::default()),
             desired: watch::Sender::new(source::unknown()),
