@@ -5,6 +5,7 @@ mod accounts;
 mod batch;
 mod deletion;
 mod nodes;
+mod services;
 mod workloads;
 
 use std::time::Duration;
