@@ -1,7 +1,7 @@
 //! The trait the runtime knows, and what is behind it.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::Path,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -15,7 +15,7 @@ use crate::{
     attachment::{Attachment, How},
     attachments::{Attachments, check_id},
     bridge::BridgeNetwork,
-    plugins::{ConfigList, Configured, PluginNetwork},
+    plugins::{ConfigList, Configured, PluginNetwork, lock},
 };
 
 /// How many pods that are gone plugins are told of at a time.
@@ -54,7 +54,8 @@ pub trait PodNetwork: Send + Sync {
     /// Something could not be freed; `del` can be called again.
     async fn del(&self, request: &NetworkRequest) -> Result<(), NetworkError>;
 
-    /// Whether the pod is still on the network as it was added.
+    /// Whether the pod is still on the network as it was added (CNI's CHECK). That it is not is among the
+    /// [`PodNetwork::warnings`] until it is, or until the pod is gone.
     ///
     /// # Errors
     /// [`NetworkError::Broken`] with what is missing.
@@ -91,10 +92,13 @@ pub fn network(settings: NetworkSettings) -> Arc<dyn PodNetwork> {
         settings: Arc::new(settings),
         parts: Mutex::default(),
         dead: Mutex::default(),
+        broken: Mutex::default(),
         adding: tokio::sync::RwLock::default(),
     })
 }
 
+/// How many pods that are off the network are named.
+const MOST_TOLD: usize = 5;
 /// What containerd says while there is no CNI configuration.
 const NOT_INITIALIZED: &str = "Network plugin returns error: cni plugin not initialized";
 
@@ -104,6 +108,8 @@ struct Network {
     parts: Mutex<Option<Parts>>,
     /// What plugins have to be told of.
     dead: Mutex<Vec<Attachment>>,
+    /// What the last check found of pods that are not on the network as they were added, by sandbox.
+    broken: Mutex<BTreeMap<String, String>>,
     /// Shared by calls that add pods through plugins. Held alone while plugins free what no pod has:
     /// they must not take a new pod for none.
     adding: tokio::sync::RwLock<()>,
@@ -244,6 +250,15 @@ impl PodNetwork for Network {
         if let Ok(more) = blocking(move || Ok(bridge.warnings())).await {
             warnings.extend(more);
         }
+        let attachments = parts.attachments;
+        let mut broken = lock(&self.broken);
+        broken.retain(|sandbox, _| attachments.get(sandbox).is_some());
+        warnings.extend(broken.values().take(MOST_TOLD).cloned());
+        if let Some(more @ 1..) = broken.len().checked_sub(MOST_TOLD) {
+            warnings.push(format!(
+                "{more} more pods are not on the network as they were added"
+            ));
+        }
         warnings
     }
 
@@ -302,7 +317,8 @@ impl PodNetwork for Network {
                 request.sandbox
             )));
         };
-        match attachment.how {
+        let pod = attachment.pod.clone();
+        let checked = match attachment.how {
             How::Cni(plugged) => {
                 parts
                     .plugins
@@ -313,7 +329,18 @@ impl PodNetwork for Network {
                 let request = request.clone();
                 blocking(move || parts.bridge.check(&request)).await
             }
-        }
+        };
+        let mut broken = lock(&self.broken);
+        match &checked {
+            Ok(()) => broken.remove(&request.sandbox),
+            Err(error) => broken.insert(
+                request.sandbox.clone(),
+                format!(
+                    "the pod {pod} is not on the network as it was added: {error}; delete it to have it added again"
+                ),
+            ),
+        };
+        checked
     }
 
     async fn reconcile(&self, live: &BTreeSet<String>) -> Result<Vec<String>, NetworkError> {

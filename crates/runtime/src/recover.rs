@@ -4,6 +4,7 @@
 
 mod apply;
 mod look;
+mod networks;
 pub(crate) mod shims;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -87,7 +88,9 @@ pub(crate) async fn recover(engine: &Arc<Engine>) -> Outcome<()> {
             .map(|(id, _)| id.clone()),
     );
     tell(engine.network.reconcile(&kept).await);
+    let running: Vec<_> = shims.keys().cloned().collect();
     let (adopted, others) = apply::adopt(&known, &mut shims, plan.steps);
+    let checked = networks::to_check(&known, &running, &shims);
     tracing::info!(
         pods = adopted,
         steps = others.len(),
@@ -103,6 +106,8 @@ pub(crate) async fn recover(engine: &Arc<Engine>) -> Outcome<()> {
             tell(engine.network.bury().await);
         }
     };
+    // Nothing waits for it: it may take as long as plugins do, and changes nothing.
+    tokio::spawn(networks::check(Arc::clone(engine), checked));
     if tokio::time::timeout(PATIENCE, tokio::spawn(work))
         .await
         .is_err()

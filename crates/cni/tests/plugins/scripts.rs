@@ -366,6 +366,34 @@ fn adding_that_was_cut_short_begins_anew() {
 }
 
 #[test]
+fn a_pod_whose_check_fails_is_among_the_warnings_until_it_is_mended_or_gone() {
+    World::run(&[], async |mut world| {
+        let broken = r#"if test "$CNI_COMMAND" = CHECK; then
+            echo '{"code": 100, "msg": "no rule for 192.0.2.7"}'; exit 1; fi"#;
+        plugin(&world, "first", &format!("{broken}\n{RECORDER}"));
+        configure(&mut world, "1.0.0", &json!([{"type": "first"}]));
+        let network = world.network();
+        let pod = Pod::alone("web");
+        network.add(&pod.request).await.unwrap();
+        assert_eq!(network.warnings().await, [""; 0]);
+        network.check(&pod.request).await.unwrap_err();
+        let warnings = network.warnings().await;
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        for part in ["web", "no rule for 192.0.2.7", "delete it"] {
+            assert!(warnings[0].contains(part), "{part}: {warnings:?}");
+        }
+
+        plugin(&world, "first", RECORDER);
+        network.check(&pod.request).await.unwrap();
+        assert_eq!(network.warnings().await, [""; 0]);
+        plugin(&world, "first", &format!("{broken}\n{RECORDER}"));
+        network.check(&pod.request).await.unwrap_err();
+        network.del(&pod.request).await.unwrap();
+        assert_eq!(network.warnings().await, [""; 0]);
+    });
+}
+
+#[test]
 fn ports_nobody_maps_are_warned_of() {
     World::run(&[], async |mut world| {
         plugin(&world, "first", RECORDER);

@@ -1,11 +1,14 @@
 //! The runtime is stopped or killed while containers run, and comes back.
 
+use std::process::Command;
+
 use anyhow::Result;
 use rubelet_cri::RuntimeService;
 use rubelet_cri::v1::{self, ContainerState};
 use rubelet_testbed::proc;
+use serde_json::Value;
 
-use crate::subject::{Sandbox, Subject, WAITING, exec, start, stop};
+use crate::subject::{Sandbox, Subject, TIMEOUT, WAITING, exec, start, stop};
 
 /// Counts aloud, ten times a second.
 const COUNTING: &str = "trap 'exit 0' TERM; i=0; while :; do i=$((i+1)); echo $i; sleep 0.1; done";
@@ -39,16 +42,15 @@ fn containers_outlive_the_runtime_and_what_happened_meanwhile_is_known_after_it(
         if round == 0 {
             subject.runtime.kill9()?;
             rubelet_testbed::command::stdout_of(
-                std::process::Command::new("kill").args(["-USR1", &dying_pid.to_string()]),
+                Command::new("kill").args(["-USR1", &dying_pid.to_string()]),
             )?;
         } else {
             subject.runtime.halt()?;
         }
         let count = assert_counts(&sandbox)?;
-        let went_on =
-            rubelet_testbed::wait::until("the log goes on", crate::subject::TIMEOUT, || {
-                Ok((assert_counts(&sandbox)? > count + 3).then_some(()))
-            });
+        let went_on = rubelet_testbed::wait::until("the log goes on", TIMEOUT, || {
+            Ok((assert_counts(&sandbox)? > count + 3).then_some(()))
+        });
         if subject.is_embedded() {
             went_on?;
         }
@@ -112,5 +114,41 @@ fn a_command_in_a_container_dies_with_the_call_or_ends_by_itself() -> Result<()>
     subject.resume()?;
     assert_eq!(subject.truth.exec(&id, &["echo", "next"])?, "next\n");
     assert!(proc::Stat::of(pid).is_some());
+    Ok(())
+}
+
+#[test]
+fn a_pod_that_lost_its_network_meanwhile_is_named_after_a_restart() -> Result<()> {
+    let subject = Subject::alone()?;
+    if !subject.is_embedded() {
+        subject.skip("containerd asks nobody");
+        return Ok(());
+    }
+    let sandbox = subject.sandbox("lost")?;
+    let other = subject.sandbox("other")?;
+    let warnings = || -> Result<Vec<String>> {
+        let request = v1::StatusRequest { verbose: true };
+        let answer = subject.ask(subject.client().status(request))?;
+        let info: Value = serde_json::from_str(&answer.info["config"])?;
+        Ok(serde_json::from_value(info["networkWarnings"].clone())?)
+    };
+    assert_eq!(warnings()?, [""; 0]);
+    subject.runtime.kill9()?;
+    // Sorted by index, so the first one is the first pod's.
+    let bridge = subject.runtime.scratch().bridge();
+    let ip = |words: &[&str]| rubelet_testbed::command::stdout_of(Command::new("ip").args(words));
+    let links: Value = serde_json::from_str(&ip(&["-json", "link", "show", "master", &bridge])?)?;
+    assert_eq!(links.as_array().map(Vec::len), Some(2), "{links}");
+    let first = links[0]["ifname"].as_str().unwrap_or_default();
+    ip(&["link", "del", first])?;
+    subject.resume()?;
+    let told = rubelet_testbed::wait::until("it is told", TIMEOUT, || {
+        Ok(Some(warnings()?).filter(|told| !told.is_empty()))
+    })?;
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains(&sandbox.name()), "{told:?}");
+    assert!(!told[0].contains(&other.name()), "{told:?}");
+    drop(sandbox);
+    assert_eq!(warnings()?, [""; 0]);
     Ok(())
 }
