@@ -8,11 +8,15 @@ use serde_json::Value;
 /// sense. What is gone, has changed meanwhile or can't be done now is no fault of the one who asks.
 const REFUSED: [u64; 7] = [400, 401, 403, 405, 406, 415, 422];
 
-/// What the authorizer of nodes says about an object that no pod of the node names, as far as it knows.
-const UNRELATED: &str = "no relationship found between node";
+/// What a server says that knows less than it has stored: its authorizer of an object that no pod of the
+/// node names as far as it knows, and NodeRestriction of a pod that was bound a moment ago.
+const LAGGING: [&str; 2] = [
+    "no relationship found between node",
+    "node requested token bound to a pod scheduled on a different node",
+];
 
-/// The requests of nodes among these events that were refused, a line for each. A server that has just
-/// started does not know yet which pods are on which node: what it refuses for that reason counts only
+/// The requests of nodes among these events that were refused, a line for each. A server whose
+/// caches lag does not know yet which pods are on which node: what it refuses for that reason counts only
 /// if it never let that node have the object.
 pub(super) fn refused(log: &str) -> Vec<String> {
     let events: Vec<Value> = log
@@ -28,7 +32,7 @@ pub(super) fn refused(log: &str) -> Vec<String> {
     events
         .iter()
         .filter(|event| REFUSED.contains(&code(event)))
-        .filter(|event| !(is_unrelated(event) && allowed.contains(&object(event))))
+        .filter(|event| !(may_lag(event) && allowed.contains(&object(event))))
         .map(line)
         .collect()
 }
@@ -43,8 +47,9 @@ fn code(event: &Value) -> u64 {
     code.and_then(Value::as_u64).unwrap_or_default()
 }
 
-fn is_unrelated(event: &Value) -> bool {
-    text(event, "/responseStatus/message").contains(UNRELATED)
+fn may_lag(event: &Value) -> bool {
+    let message = text(event, "/responseStatus/message");
+    LAGGING.iter().any(|known| message.contains(known))
 }
 
 /// Who asked for which object.
@@ -104,20 +109,33 @@ mod tests {
 
     #[test]
     fn a_server_that_does_not_know_its_pods_yet_may_refuse_what_it_gives_later() {
-        let of = |name: &str, code: u64| {
+        let of = |name: &str, code: u64, message: &str| {
             serde_json::json!({
                 "user": { "username": "system:node:a" },
                 "verb": "get",
                 "objectRef": { "resource": "secrets", "namespace": "x", "name": name },
                 "responseStatus": {
                     "code": code,
-                    "message": "no relationship found between node 'a' and this object",
+                    "message": message,
                 },
             })
             .to_string()
         };
-        let log = [of("own", 403), of("theirs", 403), of("own", 200)];
-        let refused = refused(&log.join("\n"));
-        assert_eq!(refused.len(), 1, "{refused:?}");
+        for (message, count) in [
+            ("no relationship found between node 'a' and this object", 1),
+            (
+                "node requested token bound to a pod scheduled on a different node",
+                1,
+            ),
+            ("nodes may not", 2),
+        ] {
+            let log = [
+                of("own", 403, message),
+                of("theirs", 403, message),
+                of("own", 200, ""),
+            ];
+            let refused = refused(&log.join("\n"));
+            assert_eq!(refused.len(), count, "{refused:?}");
+        }
     }
 }
